@@ -1,7 +1,6 @@
 import { InputError } from '../codec/errors.js'
-import { describe } from '../codec/hex.js'
 import { sha256, taggedHash } from '../crypto/hash.js'
-import { HASH_LENGTH, isHash, type Hash } from './hash32.js'
+import { HASH_LENGTH, requireHash, type Hash } from './hash32.js'
 
 /**
  * The append-only log tree of RFC 9162 §2.1 (the same hashes as RFC 6962): receipts of a Pulse, the knowledge log,
@@ -9,7 +8,7 @@ import { HASH_LENGTH, isHash, type Hash } from './hash32.js'
  *
  * Leaf and node are plain SHA-256 after one byte 0x00 or 0x01, not our tagged hashes, so that every root is byte for
  * byte the RFC's and can be checked with its vectors and with other people's verifiers. The two bytes keep leaves and
- * nodes apart; no tagged hash collides with either, because a tag is never 0 or 1 characters long.
+ * nodes apart, and both apart from every tagged hash, which begins with the length of its tag: ours are all longer.
  */
 
 /** RFC 9162 §2.1.1: SHA-256(0x00 ‖ entry). */
@@ -55,7 +54,7 @@ export function consistencyPath(leafHashes: readonly Hash[], first: number): Has
 export function committedRoot(root: Hash, size: number): Hash {
   const bytes = new Uint8Array(8)
   new DataView(bytes.buffer).setBigUint64(0, BigInt(wholeNumber(size, 'size', Number.MAX_SAFE_INTEGER)))
-  return taggedHash('sion/log/v1', bytes, hash32(root, 'root'))
+  return taggedHash('sion/log/v1', bytes, requireHash(root, 'root'))
 }
 
 /** A fixed list of leaves with its root and paths. */
@@ -66,8 +65,8 @@ export interface MerkleLevels {
 }
 
 /**
- * Root and inclusion paths of `leaves`, hashed leaves one after the other (n × 32 bytes), which are kept and must not
- * change. Takes as much memory again and n − 1 hashes; a path then costs next to nothing.
+ * Root and inclusion paths of `leaves`, hashed leaves one after the other (n × 32 bytes). Costs n − 1 hashes and twice
+ * that memory, without an object for each leaf; a path then costs next to nothing.
  * @throws InputError unless the length is a multiple of 32.
  */
 export function levelsOf(leaves: Uint8Array): MerkleLevels {
@@ -94,13 +93,13 @@ export class LogTree {
     return tree
   }
 
-  /** Of n × 32 bytes of hashed leaves, which are kept without a copy and must not change. */
+  /** Of hashed leaves one after the other, n × 32 bytes, which are copied. */
   static fromBytes(leaves: Uint8Array): LogTree {
     if (leaves.length % HASH_LENGTH !== 0) {
       throw new InputError('leaves', `expected a multiple of 32 bytes, not ${leaves.length}`)
     }
     const tree = new LogTree()
-    let level: Level = { bytes: leaves, count: leaves.length / HASH_LENGTH }
+    let level: Level = { bytes: new Uint8Array(leaves), count: leaves.length / HASH_LENGTH }
     tree.#levels[0] = level
     while (level.count > 1) {
       level = parentsOf(level)
@@ -116,7 +115,7 @@ export class LogTree {
 
   /** Adds a hashed leaf; the bytes are copied. */
   append(leaf: Hash): void {
-    let node = hash32(leaf, 'leaf')
+    let node = requireHash(leaf, 'leaf')
     for (let height = 0; ; height++) {
       let level = this.#levels[height]
       if (level === undefined) this.#levels.push((level = { bytes: new Uint8Array(0), count: 0 }))
@@ -204,69 +203,33 @@ export class LogTree {
   }
 }
 
-/**
- * Whether `leaf`, a leaf hash, is at `index` in the tree of `size` leaves under `root` (RFC 9162 §2.1.3.2). Index and
- * size alone say how many siblings the path has and on which side each stands. `size` must come from whoever vouches for
- * `root`, never from the prover. Anything malformed is false; nothing throws.
- */
-export function verifyInclusion(
-  root: Hash,
-  size: number,
-  index: number,
-  leaf: Hash,
-  path: readonly Uint8Array[],
-): boolean {
-  if (!isIndex(index, size) || !isHash(root) || !isHash(leaf) || !isPath(path)) return false
-  let node = leaf
-  let at = index
-  let last = size - 1
-  let used = 0
-  for (; last > 0; at = Math.floor(at / 2), last = Math.floor(last / 2)) {
-    // The last node of an odd row has no sibling: it moves up as it is.
-    if (at % 2 === 0 && at === last) continue
-    const sibling = path[used++]
-    if (sibling === undefined) return false
-    node = at % 2 === 1 ? nodeHash(sibling, node) : nodeHash(node, sibling)
-  }
-  return used === path.length && equal(node, root)
+function nodeIn(level: Level, at: number): Hash {
+  return level.bytes.subarray(at * HASH_LENGTH, (at + 1) * HASH_LENGTH)
 }
 
-/**
- * Whether the tree of `second` leaves begins with all that the tree of `first` leaves held (RFC 9162 §2.1.4.2): the log
- * only grew. Beyond the RFC, an empty first tree is consistent with everything, if its root is the empty root. Anything
- * malformed is false; nothing throws.
- */
-export function verifyConsistency(
-  first: number,
-  second: number,
-  firstRoot: Hash,
-  secondRoot: Hash,
-  path: readonly Uint8Array[],
-): boolean {
-  if (!isSize(first) || !isSize(second) || first > second) return false
-  if (!isHash(firstRoot) || !isHash(secondRoot) || !isPath(path)) return false
-  if (first === 0 && !equal(firstRoot, EMPTY_LOG_ROOT)) return false
-  if (first === second) return path.length === 0 && equal(firstRoot, secondRoot)
-  if (first === 0) return path.length === 0
-
-  let at = first - 1
-  let last = second - 1
-  for (; at % 2 === 1; at = Math.floor(at / 2)) last = Math.floor(last / 2)
-  let used = 0
-  const start = at === 0 ? firstRoot : path[used++]
-  if (start === undefined) return false
-  let inFirst = start
-  let inSecond = start
-  for (; last > 0; at = Math.floor(at / 2), last = Math.floor(last / 2)) {
-    if (at % 2 === 0 && at === last) continue
-    const sibling = path[used++]
-    if (sibling === undefined) return false
-    if (at % 2 === 1) {
-      inFirst = nodeHash(sibling, inFirst)
-      inSecond = nodeHash(sibling, inSecond)
-    } else {
-      inSecond = nodeHash(inSecond, sibling)
-    }
+function push(level: Level, node: Hash): void {
+  const end = level.count * HASH_LENGTH
+  if (end === level.bytes.length) {
+    const grown = new Uint8Array(Math.max(4 * HASH_LENGTH, 2 * end))
+    grown.set(level.bytes)
+    level.bytes = grown
   }
-  return used === path.length && equal(inFirst, firstRoot) && equal(inSecond, secondRoot)
+  level.bytes.set(node, end)
+  level.count++
+}
+
+function parentsOf(level: Level): Level {
+  const count = Math.floor(level.count / 2)
+  const bytes = new Uint8Array(count * HASH_LENGTH)
+  for (let at = 0; at < count; at++) {
+    // Two siblings stand side by side: one copy for both.
+    pair.set(level.bytes.subarray(2 * at * HASH_LENGTH, (2 * at + 2) * HASH_LENGTH), 1)
+    bytes.set(sha256(pair), at * HASH_LENGTH)
+  }
+  return { bytes, count }
+}
+
+function wholeNumber(value: number, field: string, most: number): number {
+  if (Number.isSafeInteger(value) && value >= 0 && value <= most) return value
+  throw new InputError(field, `expected a whole number from 0 to ${most}, not ${value}`)
 }

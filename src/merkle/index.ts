@@ -1,0 +1,23 @@
+export { HASH_LENGTH, isHash, sameHash, type Hash } from './hash32.js'
+export { decodePath, encodePath, verifyConsistency, verifyInclusion } from './log-proof.js'
+export {
+  committedRoot,
+  consistencyPath,
+  EMPTY_LOG_ROOT,
+  inclusionPath,
+  leafHash,
+  levelsOf,
+  LogTree,
+  nodeHash,
+  rootOf,
+  type MerkleLevels,
+} from './log-tree.js'
+export { EMPTY_STATE_ROOT } from './state-node.js'
+export {
+  decodeStateProof,
+  encodeStateProof,
+  verifyState,
+  type StateProof,
+  type StateProofJson,
+} from './state-proof.js'
+export { StateTree, type StateChanges, type TracedState } from './state-tree.js'
