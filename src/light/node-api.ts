@@ -58,14 +58,18 @@ export interface AccountJson {
   pulse: number
 }
 
-/** A certified header. */
+/**
+ * A certified header. `GET /v1/pulses/N`, or `GET /v1/pulses/latest` for the newest; 404 `unknown_pulse` where none is
+ * certified yet. Within another answer `certificate` is null if the asker said `?certificate=0`: it has checked this
+ * Pulse before, or asks for the Pulse itself once for many receipts.
+ */
 export interface PulseJson {
   number: number
   header: string
-  certificate: string
+  certificate: string | null
 }
 
-/** `GET /v1/objects/ID`: an object, or its absence, proven against the state root of `pulse`. */
+/** `GET /v1/objects/ID` (`?certificate=0`): an object, or its absence, proven against the state root of `pulse`. */
 export interface ObjectJson {
   id: Id
   /** Canonical bytes, or null where the state holds nothing under this id. */
@@ -87,7 +91,7 @@ export interface TransactionJson {
   pulse: number
 }
 
-/** `GET /v1/receipts/DIGEST?wait=SECONDS`. 404 `unknown_transaction` when there is none by then. */
+/** `GET /v1/receipts/DIGEST?wait=SECONDS` (`&certificate=0`). 404 `unknown_transaction` when there is none by then. */
 export interface ReceiptJson {
   receipt: string
   proof: { index: number; size: number; path: string[] }
