@@ -4,6 +4,7 @@
  */
 export interface NodeCrypto {
   hash?: (algorithm: string, data: Uint8Array, encoding: 'buffer') => Uint8Array
+  createHmac?: (algorithm: string, key: Uint8Array) => { update(data: Uint8Array): { digest(): Uint8Array } }
   createPrivateKey(options: { key: Uint8Array; format: 'der'; type: 'pkcs8' }): unknown
   createPublicKey(options: { key: Uint8Array; format: 'der'; type: 'spki' }): unknown
   sign(algorithm: null, data: Uint8Array, key: unknown): Uint8Array

@@ -1,0 +1,275 @@
+import { InputError, messageOf, SionError, textToBase64, type Id, type MicroUsd } from '../codec/index.js'
+import { networkOf } from '../pulse/index.js'
+import { CODES, isCode, refuse, type Code, type Refusal } from './codes.js'
+import { decodePayment, encodeSettlement, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE } from './headers.js'
+import type { Logger } from './logger.js'
+import { paywallPage, prefersHtml } from './page.js'
+import { parsePrice, usd, type Price } from './price.js'
+import type { Accepted, Charge, SellerScheme } from './scheme.js'
+import { X402_VERSION, type PaymentPayload, type PaymentRequired, type PaymentRequirements, type SettleResponse } from './wire.js'
+
+/** A request as the paywall sees it, whatever the framework. */
+export interface PaidRequest {
+  readonly method: string
+  /** The request's path with query, as it came. */
+  readonly target: string
+  header(name: string): string | undefined
+}
+
+/** A complete answer that is not the handler's. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** What becomes of a request: it passes unpriced, is answered here, or is paid and goes to the handler. */
+export type Admission = { readonly kind: 'free' } | { readonly kind: 'answer'; readonly answer: Answer } | PaidAdmission
+
+export interface PaidAdmission {
+  readonly kind: 'paid'
+  readonly settlement: SettleResponse
+  /**
+   * Call with the handler's status when its head is ready and none of its bytes have left. An answer replaces the
+   * handler's; otherwise these headers go with it. From 500 on the payment is good again and the headers are empty.
+   */
+  finish(status: number): Promise<{ headers: Record<string, string> } | { answer: Answer }>
+  /** The handler threw, or its client went away before `finish`: the same payment is good again. */
+  release(): Promise<void>
+}
+
+/** What is sold on one route. `R` is the framework's request. */
+export interface RouteTerms<R> {
+  /** Decimal USD such as `"0.25"`, or `"free"`, or either computed from the request. */
+  readonly price: Price | ((request: R) => Price | Promise<Price>)
+  /** What the money buys, for people. Default: `<path>, <price> USD per request`. */
+  readonly description?: string
+  /** The answer's media type. Default `application/json`. */
+  readonly mimeType?: string
+}
+
+export interface Route<R> {
+  admit(request: PaidRequest, native: R): Promise<Admission>
+}
+
+export interface PaywallOptions {
+  /** The chain to be paid on; throws (`ledger_unavailable`, …) while that is not known, and routes stay closed. */
+  readonly chain: () => Promise<Id>
+  /** In the order in which a 402 offers them. */
+  readonly schemes: readonly SellerScheme[]
+  /** Public origin such as `https://api.example.com`; the `Host` header is never believed. */
+  readonly origin?: string
+  readonly logger: Logger
+}
+
+const RETRY_AFTER_SECONDS = '2'
+
+/** The seller's side of x402 without a framework: quotes a 402 and lets through what is paid. */
+export function createPaywall(options: PaywallOptions): { route<R>(terms: RouteTerms<R>): Route<R> } {
+  return { route: (terms) => createRoute(options, checkTerms(terms)) }
+}
+
+function checkTerms<R>(terms: RouteTerms<R>): RouteTerms<R> {
+  // A fixed price is checked when the route is built, not at its first request.
+  if (typeof terms.price !== 'function') parsePrice(terms.price)
+  return terms
+}
+
+function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, terms: RouteTerms<R>): Route<R> {
+  const fixed = typeof terms.price === 'function' ? undefined : parsePrice(terms.price)
+
+  async function amountFor(native: R): Promise<MicroUsd> {
+    if (fixed !== undefined || typeof terms.price !== 'function') return fixed ?? 0n
+    return parsePrice(await terms.price(native))
+  }
+
+  async function required(charge: Charge, path: string, error?: string): Promise<PaymentRequired> {
+    const accepts: PaymentRequirements[] = []
+    for (const scheme of schemes) {
+      const quoted = await scheme.quote(charge)
+      if (quoted !== undefined) accepts.push(quoted)
+    }
+    return {
+      x402Version: X402_VERSION,
+      ...(error === undefined ? {} : { error }),
+      resource: {
+        url: `${origin ?? ''}${path}`,
+        description: terms.description ?? `${path}, ${usd(charge.amount)} per request`,
+        mimeType: terms.mimeType ?? 'application/json',
+      },
+      accepts,
+    }
+  }
+
+  async function quote402(request: PaidRequest, charge: Charge, refusal?: Refusal): Promise<Answer> {
+    const path = pathOf(request.target)
+    const body = await required(charge, path, refusal?.reason)
+    const json = JSON.stringify(body)
+    const html = prefersHtml(request.header('accept'))
+    return {
+      status: 402,
+      headers: {
+        'Content-Type': html ? 'text/html; charset=utf-8' : 'application/json',
+        'Cache-Control': 'no-store',
+        [PAYMENT_REQUIRED]: textToBase64(json),
+        ...(refusal === undefined ? {} : { [PAYMENT_RESPONSE]: refusedSettlement(refusal, charge.chain) }),
+      },
+      body: html ? paywallPage(body, charge.amount) : json,
+    }
+  }
+
+  async function refused(request: PaidRequest, charge: Charge, refusal: Refusal): Promise<Answer> {
+    switch (CODES[refusal.code].status) {
+      case 400:
+        return unreadable(refusal.code, refusal.reason)
+      case 402:
+        return quote402(request, charge, refusal)
+      case 503:
+        return unavailable(refusal.code, refusal.reason, refusedSettlement(refusal, charge.chain))
+    }
+  }
+
+  async function admitPriced(request: PaidRequest, amount: MicroUsd): Promise<Admission> {
+    const header = request.header(PAYMENT_SIGNATURE)
+    const charge: Charge = {
+      method: request.method === 'HEAD' ? 'GET' : request.method,
+      target: targetOf(request.target),
+      amount,
+      chain: await chain(),
+    }
+    if (header === undefined) return { kind: 'answer', answer: await quote402(request, charge) }
+
+    let payment: PaymentPayload
+    let taken: Accepted | Refusal
+    try {
+      payment = decodePayment(header)
+      const scheme = schemes.find((known) => known.scheme === payment.accepted.scheme)
+      taken =
+        scheme === undefined
+          ? refuse('unsupported_scheme', `the scheme ${JSON.stringify(payment.accepted.scheme.slice(0, 32))} is not taken here`)
+          : await scheme.take(payment, charge)
+    } catch (error) {
+      if (error instanceof InputError) {
+        return { kind: 'answer', answer: unreadable(isCode(error.code) ? error.code : 'invalid_payload', error.message) }
+      }
+      throw error
+    }
+    if (taken.kind === 'refused') {
+      logger.info(`${charge.method} ${pathOf(charge.target)}: payment refused, ${taken.code}${taken.payer === undefined ? '' : `, payer ${taken.payer}`}`)
+      return { kind: 'answer', answer: await refused(request, charge, taken) }
+    }
+    return paid(request, charge, taken)
+  }
+
+  function paid(request: PaidRequest, charge: Charge, accepted: Accepted): PaidAdmission {
+    const { settlement } = accepted
+    const what = `${charge.method} ${pathOf(charge.target)}: ${usd(charge.amount)} from ${settlement.payer ?? 'unknown'}, ${settlement.transaction || 'no transaction'}`
+    return {
+      kind: 'paid',
+      settlement,
+      async finish(status) {
+        if (status >= 500) {
+          await accepted.release()
+          logger.warn(`${what}: answered ${status}, the payment stays good`)
+          return { headers: {} }
+        }
+        try {
+          const lost = await accepted.serve()
+          if (lost !== undefined) return { answer: await refused(request, charge, lost) }
+        } catch (error) {
+          await accepted.release()
+          return { answer: brokenAnswer(error, logger, charge.chain) }
+        }
+        logger.info(`${what}: served ${status}`)
+        return { headers: { [PAYMENT_RESPONSE]: encodeSettlement(settlement) } }
+      },
+      release: () => accepted.release(),
+    }
+  }
+
+  return {
+    async admit(request, native) {
+      // A preflight asks whether it may ask: it costs nothing and gives nothing away.
+      if (request.method === 'OPTIONS') return { kind: 'free' }
+      const amount = await amountFor(native)
+      if (amount === 0n) return { kind: 'free' }
+      try {
+        return await admitPriced(request, amount)
+      } catch (error) {
+        return { kind: 'answer', answer: brokenAnswer(error, logger) }
+      }
+    },
+  }
+}
+
+/** `private` merged into whatever the handler said: a paid answer is not for a shared cache (RFC 9111 §5.2.2.7). */
+export function privateCacheControl(handlers: string | undefined): string {
+  const kept = (handlers ?? '')
+    .split(',')
+    .map((directive) => directive.trim())
+    .filter((directive) => directive !== '' && !/^(public|private|s-maxage)\b/i.test(directive))
+  return ['private', ...kept].join(', ')
+}
+
+/** The header names that a browser's script may read, merged into what the app exposes already. */
+export function exposedHeaders(apps: string | undefined): string {
+  const names = (apps ?? '').split(',').map((name) => name.trim()).filter((name) => name !== '')
+  if (names.includes('*')) return names.join(', ')
+  for (const ours of [PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE]) {
+    if (!names.some((name) => name.toLowerCase() === ours.toLowerCase())) names.push(ours)
+  }
+  return names.join(', ')
+}
+
+/** Path with query of a request target: an absolute-form target (RFC 9112 §3.2.2) loses its origin, which is a claim. */
+function targetOf(target: string): string {
+  const absolute = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)
+  const rest = absolute === null ? target : target.slice(absolute[0].length)
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+function pathOf(target: string): string {
+  return targetOf(target).split(/[?#]/, 1)[0] ?? '/'
+}
+
+function refusedSettlement(refusal: Refusal, chain: Id): string {
+  return encodeSettlement({
+    success: false,
+    errorReason: refusal.reason,
+    ...(refusal.payer === undefined ? {} : { payer: refusal.payer }),
+    transaction: refusal.transaction ?? '',
+    network: networkOf(chain),
+    extensions: { sion: { ...refusal.details, code: refusal.code } },
+  })
+}
+
+function unreadable(code: Code, reason: string): Answer {
+  return json(400, { x402Version: X402_VERSION, error: reason, code }, { 'Cache-Control': 'no-store' })
+}
+
+function unavailable(code: Code, reason: string, paymentResponse?: string): Answer {
+  return json(503, { x402Version: X402_VERSION, error: reason, code }, {
+    'Cache-Control': 'no-store',
+    'Retry-After': RETRY_AFTER_SECONDS,
+    ...(paymentResponse === undefined ? {} : { [PAYMENT_RESPONSE]: paymentResponse }),
+  })
+}
+
+/** What something broken looks like from outside: closed, for now. The cause goes to the log. */
+function brokenAnswer(error: unknown, logger: Logger, chain?: Id): Answer {
+  logger.error(`a priced request was turned away: ${messageOf(error)}`)
+  const code = error instanceof SionError && isCode(error.code) ? error.code : 'facilitator_unavailable'
+  const reason = REASONS[code] ?? 'the payment system is out of reach'
+  return unavailable(code, reason, chain === undefined ? undefined : refusedSettlement(refuse(code, reason), chain))
+}
+
+const REASONS: Partial<Record<Code, string>> = {
+  store_unavailable: 'the seller’s payment store is out of reach; nothing was accepted',
+  ledger_unavailable: 'the ledger is out of reach; nothing was accepted',
+  facilitator_unavailable: 'the payment system is out of reach; nothing was accepted',
+  settlement_pending: 'settlement_pending',
+}
+
+function json(status: number, body: object, headers: Record<string, string>): Answer {
+  return { status, headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify(body) }
+}
