@@ -1,0 +1,6 @@
+export { checkBody } from './body.js'
+export { checkCertificate, type Tally } from './certificate.js'
+export { checkGenesis, checkValidatorSet, type ProvenSet, type Trust } from './genesis.js'
+export { checkFresh, checkHeader, checkHeaderTime, checkNoRegress, checkNumber } from './header.js'
+export { checkObject } from './object.js'
+export { checkAllReceipts, checkReceipt, type ReceiptProof } from './receipt.js'
