@@ -23,7 +23,7 @@ export interface SignaturePool extends Signatures {
  *
  * A pool that is idle keeps no process alive, and one that works does. A worker that crashes rejects what it was doing
  * with `signature_worker_failed` and is replaced at the next work; nothing is tried twice. Creating a pool runs the
- * native self-tests, some 60 ms on Node 24: at start, not within a request.
+ * native self-tests, some 80 ms on Node 24: at start, not within a request.
  *
  * @throws SignatureError `invalid_option`.
  */
