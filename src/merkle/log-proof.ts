@@ -6,7 +6,7 @@ import { EMPTY_LOG_ROOT, nodeHash } from './log-tree.js'
 /**
  * Whether `leaf`, a leaf hash, is at `index` in the tree of `size` leaves under `root` (RFC 9162 §2.1.3.2). Index and
  * size alone say how many siblings the path has and on which side each stands. The caller hashes the leaf from its entry,
- * and has `size` from whoever vouches for `root`: taken from the prover, either would let an inner node pass as a leaf.
+ * and has `size` from whoever vouches for `root`: taken from the prover, together they let an inner node pass as a leaf.
  * Anything malformed is false; nothing throws.
  */
 export function verifyInclusion(

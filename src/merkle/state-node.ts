@@ -43,11 +43,10 @@ export function bitAt(id: Id, depth: number): 0 | 1 {
   return (nibbleAt(id, depth >> 2) >> (3 - (depth & 3))) & 1 ? 1 : 0
 }
 
-/** How many leading bits two ids share. */
+/** How many leading bits two different ids share. */
 export function sharedBits(a: Id, b: Id): number {
   let digit = 0
   while (digit < a.length && a.charCodeAt(digit) === b.charCodeAt(digit)) digit++
-  if (digit === a.length) return MAX_DEPTH
   return digit * 4 + Math.clz32(nibbleAt(a, digit) ^ nibbleAt(b, digit)) - 28
 }
 

@@ -134,7 +134,6 @@ class Update {
         ? resident
         : leafOf(first.id, first.valueHash)
     }
-    if (to - from === 1 && first.valueHash === null) return resident
     const middle = this.split(from, to, depth)
     const residentRight = resident !== undefined && bitAt(resident.id, depth) === 1
     const left = this.build(residentRight ? undefined : resident, from, middle, depth + 1)

@@ -88,6 +88,12 @@ describe('an inclusion proof', () => {
     expect(verifyInclusion(nodeHash(leaves[0]!, zero), 1, 0, leaves[0]!, [zero])).toBe(false)
   })
 
+  it('is refused at an index equal to the size, and in a tree of no leaves, where an empty path would fit', () => {
+    expect(verifyInclusion(leaves[0]!, 1, 1, leaves[0]!, [])).toBe(false)
+    expect(verifyInclusion(leaves[0]!, 0, 0, leaves[0]!, [])).toBe(false)
+    expect(verifyInclusion(EMPTY_LOG_ROOT, 0, 0, EMPTY_LOG_ROOT, [])).toBe(false)
+  })
+
   it('does not make the root its own leaf: an empty path proves nothing in a larger tree', () => {
     for (let size = 2; size < 40; size++) {
       for (let index = 0; index < size; index++) expect(verifyInclusion(root, size, index, root, [])).toBe(false)
