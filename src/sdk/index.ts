@@ -1,0 +1,38 @@
+/** Wallets, a node and payments, in any runtime. What needs Node's file system is in ./node.js. */
+export {
+  balanceJson,
+  outcomeJson,
+  paymentJson,
+  verifiedReceiptJson,
+  type BalanceJson,
+  type OutcomeJson,
+  type PaymentJson,
+  type VerifiedReceiptJson,
+} from './json.js'
+export { createNodeClient, type AccountClaim, type NodeClient, type Submission } from './node-client.js'
+export {
+  awaitOutcome,
+  isLedgerAway,
+  pay,
+  provenAccount,
+  submitAndWait,
+  transact,
+  waitForReceipt,
+  type Ledger,
+  type Outcome,
+  type PayOptions,
+  type TransactOptions,
+  type WaitForOutcome,
+} from './transact.js'
+export {
+  buildTransaction,
+  buildTransfer,
+  DEFAULT_VALIDITY_PULSES,
+  parsePurpose,
+  signTransaction,
+  type BuildOptions,
+  type Signed,
+  type SigningState,
+  type TransferOptions,
+} from './transfers.js'
+export { devnetWallet, isDevnet, walletFromSeed, type Wallet, type WalletOptions } from './wallet.js'

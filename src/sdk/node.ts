@@ -1,0 +1,12 @@
+/** The part of the SDK that keeps files: Node only. */
+export { openNameBook, type NameBook } from './name-book.js'
+export {
+  openWalletStore,
+  parseNameOrId,
+  parseWalletName,
+  resolveAccount,
+  resolveWallet,
+  sionHome,
+  type WalletStore,
+} from './wallet-store.js'
+export { devnetWallet, isDevnet, walletFromSeed, type Wallet, type WalletOptions } from './wallet.js'
