@@ -45,7 +45,7 @@ export function readPulse(json: unknown, field = 'answer'): PulseClaim {
   return {
     number: count(number, `${at}number`),
     header: fromBase64(header, `${at}header`),
-    certificate: certificate === undefined || certificate === null ? undefined : fromBase64(certificate, `${at}certificate`),
+    certificate: certificate === undefined || certificate === '' ? undefined : fromBase64(certificate, `${at}certificate`),
   }
 }
 

@@ -1,6 +1,6 @@
 import { InputError, quote } from '../codec/index.js'
 import { readError } from './answers.js'
-import { LightClientError } from './errors.js'
+import { LightClientError, type LightClientCode } from './errors.js'
 import type { NodeTransport, RequestOptions } from './transport.js'
 
 /**
@@ -18,17 +18,22 @@ export async function ask<T>(
   throw notAnswered(path, status, body)
 }
 
-/** The same, but undefined where the node says 404 with the code `unknown`. A 404 of anything else is none of its. */
-export async function askOrUnknown<T>(
+/**
+ * The same, but where the node says 404 with one of the API's own codes `unknown`, that code. Any other 404 is that of
+ * whatever else is at the address.
+ */
+export async function askOrUnknown<T, C extends LightClientCode>(
   transport: NodeTransport,
   path: string,
-  unknown: string,
+  unknown: readonly C[],
   read: (json: unknown) => T,
   options?: RequestOptions,
-): Promise<T | undefined> {
+): Promise<{ found: T } | { unknown: C }> {
   const { status, body } = await transport.get(path, options)
-  if (status === 404 && readError(body)?.code === unknown) return undefined
-  if (status === 200) return readAnswer(path, body, read)
+  if (status === 200) return { found: readAnswer(path, body, read) }
+  const code = status === 404 ? readError(body)?.code : undefined
+  const known = unknown.find((one) => one === code)
+  if (known !== undefined) return { unknown: known }
   throw notAnswered(path, status, body)
 }
 

@@ -3,7 +3,7 @@ import { inlineSignatures, type Signatures } from '../crypto/signatures.js'
 import type { Body, LedgerObject, Receipt } from '../ledger/index.js'
 import { readBody, readGenesis, readObject, readPulse, readReceipt, type PulseClaim } from './answers.js'
 import { ask, askOrUnknown, orAborted } from './ask.js'
-import { LightClientError } from './errors.js'
+import { LIGHT_CLIENT_ERRORS, LightClientError } from './errors.js'
 import {
   checkBody,
   checkCertificate,
@@ -53,7 +53,7 @@ export interface FreshnessOptions {
 }
 
 export interface WaitOptions {
-  /** How long the node may wait for the receipt, in seconds, at most 600; rounded up. Default 0. */
+  /** How long the node may wait for the receipt, in seconds, at most 60. Default 0. */
   waitSeconds?: number | undefined
   signal?: AbortSignal | undefined
 }
@@ -128,10 +128,10 @@ export function createLightClient(options: LightClientOptions): LightClient {
   }
 
   async function fetchPulse(which: number | 'latest', signal?: AbortSignal): Promise<PulseClaim> {
-    const claim = await askOrUnknown(transport, `/v1/pulses/${which}`, 'unknown_pulse', readPulse, { signal })
-    if (claim !== undefined) return claim
-    const missing = which === 'latest' ? 'the node has no certified Pulse yet' : `the node has no certified Pulse ${which} yet`
-    throw new LightClientError('unknown_pulse', missing)
+    const answer = await askOrUnknown(transport, `/v1/pulses/${which}`, PULSE_UNKNOWN, readPulse, { signal })
+    if ('found' in answer) return answer.found
+    const pulse = which === 'latest' ? 'any Pulse' : `Pulse ${which}`
+    throw new LightClientError(answer.unknown, `the node does not show ${pulse}: ${LIGHT_CLIENT_ERRORS[answer.unknown]}`)
   }
 
   /** Cheap checks always, the certificate once for each header. Not under anyone's signal: others may wait for it. */
@@ -190,11 +190,14 @@ export function createLightClient(options: LightClientOptions): LightClient {
         throw new InputError('waitSeconds', `expected seconds from 0 to ${MAX_WAIT_SECONDS}, not ${waitSeconds}`)
       }
       const trust = await begin(signal)
-      const wait = Math.ceil(waitSeconds)
+      // The node takes milliseconds as three decimals.
+      const wait = Math.round(waitSeconds * 1_000) / 1_000
       const query = [wait > 0 ? `wait=${wait}` : '', certificateWanted()].filter((part) => part !== '').join('&')
       const path = `/v1/receipts/${digest}${query === '' ? '' : `?${query}`}`
-      const claim = await askOrUnknown(transport, path, 'unknown_transaction', readReceipt, { signal, timeoutMs: wait * 1_000 + 10_000 })
-      if (claim === undefined) return undefined
+      const timeoutMs = waitSeconds * 1_000 + 10_000
+      const answer = await askOrUnknown(transport, path, TRANSACTION_UNKNOWN, readReceipt, { signal, timeoutMs })
+      if ('unknown' in answer) return undefined
+      const claim = answer.found
       const verified = await orAborted(certified(claim.pulse, trust), signal)
       return { ...verified, receipt: checkReceipt(claim.receipt, claim.proof, verified.header, digest) }
     },
@@ -215,15 +218,18 @@ export function createLightClient(options: LightClientOptions): LightClient {
     async body(digest, { signal } = {}) {
       parseId(digest, 'digest')
       const { chain } = await begin(signal)
-      const bytes = await askOrUnknown(transport, `/v1/transactions/${digest}`, 'unknown_transaction', readBody, { signal })
-      if (bytes === undefined) throw new LightClientError('unknown_transaction', `the node does not publish the body of ${digest}`)
-      return checkBody(bytes, digest, chain)
+      const answer = await askOrUnknown(transport, `/v1/transactions/${digest}`, TRANSACTION_UNKNOWN, readBody, { signal })
+      if ('found' in answer) return checkBody(answer.found, digest, chain)
+      throw new LightClientError(answer.unknown, `the node does not publish the body of ${digest}`)
     },
   }
 }
 
-/** Longer than any node waits; timers overflow after 24 days. */
-const MAX_WAIT_SECONDS = 600
+/** As the node has it. Who wants to wait longer asks again. */
+const MAX_WAIT_SECONDS = 60
+
+const PULSE_UNKNOWN = ['unknown_pulse', 'certificate_dropped'] as const
+const TRANSACTION_UNKNOWN = ['unknown_transaction'] as const
 
 /** A number that the node gives, held to what was asked before anything is computed. */
 function sameNumber(claimed: number, asked: number): number {

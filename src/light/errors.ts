@@ -2,7 +2,7 @@ import { SionError } from '../codec/index.js'
 
 /**
  * Every reason for which the light client refuses an answer: stable code, and what it means. A program decides by the
- * code; `node_unreachable` and `node_unavailable` pass by themselves, all others mean that the node is not to be believed.
+ * code; `node_unreachable` and `node_unavailable` pass by themselves; the `unknown_…` and `certificate_dropped` are what an honest node says too; all others are not to be believed.
  */
 export const LIGHT_CLIENT_ERRORS = {
   node_unreachable: 'no answer: no connection, a broken one, or none within the time',
@@ -21,6 +21,7 @@ export const LIGHT_CLIENT_ERRORS = {
   header_from_future: 'the header’s time is further ahead of the clock than drift explains',
   stale_header: 'the newest header shown is too old, or older than one the node showed before',
   unknown_pulse: 'the node has no certified header for that number',
+  certificate_dropped: 'the node no longer keeps the certificate of that Pulse, which was empty and long ago',
 
   wrong_header: 'the certificate is for another header',
   empty_certificate: 'a certificate without votes',

@@ -60,13 +60,13 @@ export interface AccountJson {
 
 /**
  * A certified header. `GET /v1/pulses/N`, or `GET /v1/pulses/latest` for the newest; 404 `unknown_pulse` where none is
- * certified yet. Within another answer `certificate` is null if the asker said `?certificate=0`: it has checked this
- * Pulse before, or asks for the Pulse itself once for many receipts.
+ * certified yet, 404 `certificate_dropped` for a Pulse that was empty and long ago. `certificate` is empty if the asker
+ * said `?certificate=0`: it has checked this Pulse before, or asks for the Pulse itself once for many receipts.
  */
 export interface PulseJson {
   number: number
   header: string
-  certificate: string | null
+  certificate: string
 }
 
 /** `GET /v1/objects/ID` (`?certificate=0`): an object, or its absence, proven against the state root of `pulse`. */

@@ -76,7 +76,8 @@ async function exchange(
   { signal, timeoutMs = DEFAULT_TIMEOUT_MS }: RequestOptions = {},
 ): Promise<NodeAnswer> {
   signal?.throwIfAborted()
-  const timeout = AbortSignal.timeout(timeoutMs)
+  // Node wants whole milliseconds, and what is left of a deadline may be none.
+  const timeout = AbortSignal.timeout(Math.max(0, Math.ceil(timeoutMs)))
   const either = signal === undefined ? timeout : AbortSignal.any([signal, timeout])
   let status: number
   let text: string
