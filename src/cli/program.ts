@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { devnetCommand } from './devnet.js'
 import { walletCommand } from './wallet.js'
 import { faucetCommand, payCommand } from './pay.js'
 import { balanceCommand, receiptCommand, statusCommand } from './read.js'
 
 /** One line a family; each builds its commands without loading what they need, so that `sion --help` is quick. */
 const families: (() => Command)[] = [
+  devnetCommand,
   walletCommand,
   faucetCommand,
   statusCommand,

@@ -98,7 +98,10 @@ export async function startNode(options: NodeOptions = {}): Promise<DevnetNode> 
       committee.setRunning(index, running)
       producer.look()
     }
-    for (const index of stopped) setRunning(index, false)
+    for (const index of stopped) {
+      if (index >= validators.length) throw new InputError('stopped', `validators are numbered 0 to ${validators.length - 1}, and there is no ${index}`)
+      setRunning(index, false)
+    }
 
     producer.start()
     ending.add(() => producer.stop())
@@ -216,6 +219,6 @@ function checkOptions({ validators = DEFAULT_VALIDATORS, stopped = [], idleTickM
     if (!(value >= 0)) throw new InputError(field, `expected milliseconds, not ${value}`)
   }
   for (const index of stopped) {
-    if (!Number.isInteger(index) || index < 0) throw new InputError('stopped', `expected numbers of validators, not ${index}`)
+    if (!Number.isInteger(index) || index < 0) throw new InputError('stopped', `expected the numbers of validators, not ${index}`)
   }
 }
