@@ -16,6 +16,8 @@ export type Lie = { status?: number; body: unknown } | { raw: (response: ServerR
 
 export interface LyingProxy {
   readonly url: string
+  /** The node it asks; another one can be put in its place. */
+  target: string
   /** Every path that was asked, in order. */
   readonly asked: string[]
   /** Undefined passes the answer on. */
@@ -28,7 +30,7 @@ export async function lyingProxy(target: string): Promise<LyingProxy> {
   const asked: string[] = []
   const server = createServer((incoming, outgoing) => {
     asked.push(incoming.url ?? '')
-    forward(incoming, target).then(
+    forward(incoming, proxy.target).then(
       ({ status, text }) => answer(outgoing, { method: incoming.method ?? '', path: incoming.url ?? '', status, body: parsed(text) }, proxy.lie),
       () => outgoing.destroy(),
     )
@@ -36,6 +38,7 @@ export async function lyingProxy(target: string): Promise<LyingProxy> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const proxy: LyingProxy = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    target,
     asked,
     lie: () => undefined,
     stop: () =>
