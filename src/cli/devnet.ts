@@ -1,7 +1,8 @@
 import { Command } from 'commander'
 import { InputError, quote } from '../codec/index.js'
 import { DEFAULT_NODE } from './options.js'
-import { print, progress } from './output.js'
+import { print } from './output.js'
+import { interruption, parseListen, serverLog } from './serving.js'
 
 interface DevnetOptions {
   data?: string
@@ -33,7 +34,7 @@ async function run(options: DevnetOptions): Promise<void> {
     stopped,
     ...(options.data === undefined ? {} : { dataFolder: options.data }),
     ...(validators === undefined ? {} : { validators }),
-    logger: { info: progress, warn: (line) => progress(`warning: ${line}`), error: (line) => progress(`error: ${line}`) },
+    logger: serverLog,
   }).catch(nameTheFlag)
   const at = node.url === DEFAULT_NODE ? '' : ` --node ${node.url}`
   print(`devnet of ${node.validators} validators, ${options.data === undefined ? 'gone at the end' : `kept in ${options.data}`}; Ctrl-C ends it`)
@@ -47,26 +48,8 @@ async function run(options: DevnetOptions): Promise<void> {
   await node.stop()
 }
 
-/** Once: whoever presses Ctrl-C again does not want to wait. */
-function interruption(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
-  })
-}
-
 function collect(text: string, before: string[]): string[] {
   return [...before, text]
-}
-
-/** `host:port`, an IPv6 host in brackets. */
-function parseListen(text: string): { host: string; port: number } {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s/]+)):([0-9]{1,5})$/.exec(text)
-  const port = Number(match?.[3])
-  const host = match?.[1] ?? match?.[2]
-  if (host === undefined || !(port <= 65_535)) {
-    throw new InputError('--listen', `expected host:port, such as 127.0.0.1:8730, not ${quote(text)}`)
-  }
-  return { host, port }
 }
 
 function parseNumber(text: string, flag: string): number {

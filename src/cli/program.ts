@@ -3,7 +3,9 @@ import { Command } from 'commander'
 import { devnetCommand } from './devnet.js'
 import { walletCommand } from './wallet.js'
 import { faucetCommand, payCommand } from './pay.js'
+import { facilitatorCommand } from './facilitator.js'
 import { balanceCommand, receiptCommand, statusCommand } from './read.js'
+import { x402Command } from './x402/index.js'
 
 /** One line a family; each builds its commands without loading what they need, so that `sion --help` is quick. */
 const families: (() => Command)[] = [
@@ -14,6 +16,8 @@ const families: (() => Command)[] = [
   balanceCommand,
   payCommand,
   receiptCommand,
+  x402Command,
+  facilitatorCommand,
 ]
 
 /** The whole command line. It throws `CommanderError` where commander would have ended the process. */

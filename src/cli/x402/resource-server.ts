@@ -1,0 +1,71 @@
+import { serve } from '@hono/node-server'
+import { Hono } from 'hono'
+import { messageOf, SionError } from '../../codec/index.js'
+import { paywall, type SellerOptions } from '../../hono/node.js'
+
+export interface ResourceServerOptions {
+  readonly host: string
+  readonly port: number
+  readonly path: string
+  readonly price: string
+  readonly body: string
+  readonly seller: SellerOptions
+}
+
+export interface ResourceServer {
+  readonly url: string
+  /** Takes no new requests, answers those under way, ends. */
+  stop(): Promise<void>
+}
+
+/** One resource with a fixed body, behind a paywall. */
+export async function startResourceServer(options: ResourceServerOptions): Promise<ResourceServer> {
+  const { host, port, path, price, body } = options
+  const mimeType = isJson(body) ? 'application/json' : 'text/plain; charset=utf-8'
+  const charge = paywall(options.seller)
+  await charge.ready()
+  const app = new Hono()
+  // The body is served at this path to the letter and nowhere else: there is no spelling that the price does not meet.
+  app.use('*', async (context, next) => {
+    if (pathnameOf(context.req.url) !== path) return context.json({ error: `nothing here; ${path} is for sale` }, 404)
+    if (context.req.method !== 'GET' && context.req.method !== 'HEAD') {
+      return context.json({ error: `${context.req.method} is not for sale, GET is` }, 405, { Allow: 'GET, HEAD' })
+    }
+    return next()
+  })
+  app.use('*', charge({ price, mimeType: mimeType.split(';')[0] ?? mimeType }))
+  app.use('*', (context) => Promise.resolve(context.body(body, 200, { 'Content-Type': mimeType })))
+
+  const server = await new Promise<ReturnType<typeof serve>>((resolve, reject) => {
+    const starting = serve({ fetch: app.fetch, hostname: host, port }, () => resolve(starting))
+    starting.once('error', reject)
+  }).catch((cause: unknown) => {
+    throw new SionError('cannot_listen', `cannot listen on ${host}:${port}: ${messageOf(cause)}`, { cause })
+  })
+  const address = server.address()
+  const bound = typeof address === 'object' && address !== null ? address.port : port
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    async stop() {
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        if ('closeIdleConnections' in server) server.closeIdleConnections()
+      })
+      await charge.close()
+    },
+  }
+}
+
+function pathnameOf(url: string): string {
+  const slash = url.indexOf('/', url.indexOf('://') + 3)
+  return slash < 0 ? '/' : (url.slice(slash).split('?', 1)[0] ?? '/')
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
