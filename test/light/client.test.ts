@@ -370,6 +370,8 @@ describe('a wrong call', () => {
       await expect(client.receipt(testId('x'), { waitSeconds })).rejects.toThrow(/^waitSeconds: /)
     }
     await expect(client.latest({ maxAgeMs: Number.NaN })).rejects.toThrow(/^maxAgeMs: /)
+    await expect(client.object(account, { maxAgeMs: -1 })).rejects.toThrow(/^maxAgeMs: /)
+    await expect(client.body('../status')).rejects.toThrow(/^digest: /)
     expect(node.asked).toEqual([])
   })
 
@@ -379,6 +381,7 @@ describe('a wrong call', () => {
     expect(() => createLightClient({ transport: node.transport, chain: 'sion:abc' })).toThrow(/^chain: /)
     expect(() => createLightClient({ transport: node.transport, keepHeaders: 0 })).toThrow(/^keepHeaders: /)
     expect(() => createLightClient({ transport: node.transport, maxDriftMs: -1 })).toThrow(/^maxDriftMs: /)
+    expect(() => createLightClient({ transport: node.transport, maxAgeMs: -1 })).toThrow(/^maxAgeMs: /)
   })
 })
 
