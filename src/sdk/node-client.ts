@@ -83,11 +83,19 @@ async function handIn(transport: NodeTransport, path: string, body: object, opti
     if (neverConnected(cause)) throw cause
     return { kind: 'unknown', reason: messageOf(cause), cause }
   }
-  if (answer.status >= 200 && answer.status < 300) return { kind: 'submitted', ...submitted(answer.body) }
+  if (answer.status >= 200 && answer.status < 300) {
+    try {
+      return { kind: 'submitted', ...submitted(answer.body) }
+    } catch (cause) {
+      return { kind: 'unknown', reason: messageOf(cause), cause }
+    }
+  }
   const error = errorOf(answer)
   if (answer.status === 422) return { kind: 'refused', code: error.code, reason: error.message }
-  // A 5xx without the node's own words comes from something between us, which may have passed the bytes on.
-  if (answer.status >= 500 && !isOwn(answer)) return { kind: 'unknown', reason: error.message, cause: error }
+  // 503 in the node's own words: it took nothing. Any other 5xx comes from something that failed in the middle, the node
+  // or a proxy, and the bytes may have gone in.
+  const tookNothing = answer.status < 500 || (answer.status === 503 && isOwn(answer))
+  if (!tookNothing) return { kind: 'unknown', reason: error.message, cause: error }
   throw error
 }
 
