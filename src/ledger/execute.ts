@@ -6,6 +6,7 @@ import type { LedgerObject } from './objects.js'
 import type { Parameters } from './parameters.js'
 import type { LedgerEvent, Outcome } from './receipt.js'
 import type { RuleContext, RuleResult, StateView } from './rules/rule.js'
+import { closeStream, openStream, settleStreams, topUpStream } from './rules/streams.js'
 import { accountAt, setDual, transfer } from './rules/transfers.js'
 import { digestOf, MAX_VALIDITY_PULSES, type SignedTransaction } from './transaction.js'
 
@@ -128,6 +129,14 @@ function applyRule(state: StateView, action: Action, context: RuleContext): Rule
       return transfer(state, action, context)
     case 'setDual':
       return setDual(state, action, context)
+    case 'openStream':
+      return openStream(state, action, context)
+    case 'topUpStream':
+      return topUpStream(state, action, context)
+    case 'settleStreams':
+      return settleStreams(state, action, context)
+    case 'closeStream':
+      return closeStream(state, action, context)
   }
 }
 

@@ -2,17 +2,34 @@ import type { Action } from './actions.js'
 import type { Parameters } from './parameters.js'
 
 /** What a transaction with this action costs its signer, executed or failed, in micro-USD. */
-export function feeOf(action: Action, { feeBase, feeTouched }: Parameters): bigint {
+export function feeOf(action: Action, { feeBase, feeTouched, feeCreated }: Parameters): bigint {
   switch (action.kind) {
-    case 'transfer':
-      return feeBase + feeTouched
     case 'setDual':
       return feeBase
+    case 'transfer':
+    case 'topUpStream':
+    case 'closeStream':
+      return feeBase + feeTouched
+    case 'openStream':
+      return feeBase + feeTouched + feeCreated
+    case 'settleStreams':
+      return feeBase + feeTouched * BigInt(action.claims.length)
   }
 }
 
 /** What leaves the signer's account at most: the fee and what the action moves. For reserving money ahead. */
 export function spendOf(action: Action, parameters: Parameters): bigint {
-  const fee = feeOf(action, parameters)
-  return action.kind === 'transfer' ? fee + action.amount : fee
+  return feeOf(action, parameters) + movedBy(action)
+}
+
+function movedBy(action: Action): bigint {
+  switch (action.kind) {
+    case 'transfer':
+    case 'topUpStream':
+      return action.amount
+    case 'openStream':
+      return action.escrow
+    default:
+      return 0n
+  }
 }

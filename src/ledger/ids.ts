@@ -14,6 +14,11 @@ export function spentNonceId(signer: Id, nonce: string): Id {
   return toHex(taggedHash('sion/spent-nonce/v1', fromHex(signer, 'signer', 32), fromHex(nonce, 'nonce', 16)))
 }
 
+/** A stream's id follows from the transaction that opened it: opening twice by mistake takes two transactions. */
+export function streamId(openedBy: Id): Id {
+  return toHex(taggedHash('sion/stream/v1', fromHex(openedBy, 'digest', 32)))
+}
+
 /** Fees go to this account, whose keys nobody has: its id is a hash of no key. */
 export const TREASURY: Id = toHex(taggedHash('sion/treasury/v1'))
 

@@ -1,4 +1,17 @@
-export { action, MAX_PURPOSE_BYTES, type Action, type SetDual, type Transfer } from './actions.js'
+export {
+  action,
+  MAX_CLAIMS,
+  MAX_PURPOSE_BYTES,
+  type Action,
+  type CloseStream,
+  type OpenStream,
+  type SetDual,
+  type SettleJump,
+  type SettleStreams,
+  type StreamClaim,
+  type TopUpStream,
+  type Transfer,
+} from './actions.js'
 export {
   admissible,
   execute,
@@ -10,7 +23,7 @@ export {
   type InadmissibleCode,
 } from './execute.js'
 export { feeOf, spendOf } from './fees.js'
-export { accountOf, devnetSeed, spentNonceId, TREASURY, USD } from './ids.js'
+export { accountOf, devnetSeed, spentNonceId, streamId, TREASURY, USD } from './ids.js'
 export {
   decodeObject,
   dualPublicKeys,
@@ -20,6 +33,7 @@ export {
   type Account,
   type LedgerObject,
   type SpentNonce,
+  type Stream,
 } from './objects.js'
 export { configHash, DEFAULT_PARAMETERS, parameters, type Parameters } from './parameters.js'
 export {
@@ -32,6 +46,7 @@ export {
   type Receipt,
 } from './receipt.js'
 export type { StateView } from './rules/rule.js'
+export { MAX_STREAM_PULSES, SETTLE_HASH_LIMIT, WALK_LIMIT } from './rules/streams.js'
 export { accountAt } from './rules/transfers.js'
 export { intentSentence, receiptSentence, shortNames, type Names } from './sentences.js'
 export {

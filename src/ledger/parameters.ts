@@ -8,11 +8,11 @@ export interface Parameters {
   readonly feeBase: bigint
   /** Each object that an action touches besides the signer's account, as its target. */
   readonly feeTouched: bigint
-  /** Each object that an action creates and its signer keeps. */
+  /** On top of that, each object that it creates. */
   readonly feeCreated: bigint
 }
 
-export const DEFAULT_PARAMETERS: Parameters = { feeBase: 1_000n, feeTouched: 100n, feeCreated: 200n }
+export const DEFAULT_PARAMETERS: Parameters = { feeBase: 1_000n, feeTouched: 100n, feeCreated: 100n }
 
 export const parameters: P.CoderType<Parameters> = P.struct({ feeBase: amount, feeTouched: amount, feeCreated: amount })
 

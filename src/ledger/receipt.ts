@@ -15,8 +15,58 @@ export interface DualSet {
   readonly dual: boolean
 }
 
+export interface StreamOpened {
+  readonly kind: 'StreamOpened'
+  readonly stream: Id
+  readonly payer: Id
+  readonly payee: Id
+  readonly escrow: bigint
+  readonly lastPulse: number
+}
+
+export interface StreamToppedUp {
+  readonly kind: 'StreamToppedUp'
+  readonly stream: Id
+  readonly amount: bigint
+  /** Ever put in, this included. */
+  readonly escrow: bigint
+  readonly lastPulse: number
+}
+
+/** The payee was paid up to `position`. */
+export interface StreamSettled {
+  readonly kind: 'StreamSettled'
+  readonly stream: Id
+  readonly payee: Id
+  readonly position: number
+  readonly amount: bigint
+}
+
+/** One claim of a settlement that proved nothing; the others are not touched by it. */
+export interface StreamClaimRefused {
+  readonly kind: 'StreamClaimRefused'
+  readonly stream: Id
+  readonly code: string
+  readonly reason: string
+}
+
+export interface StreamClosed {
+  readonly kind: 'StreamClosed'
+  readonly stream: Id
+  readonly payer: Id
+  /** What went back to the payer. */
+  readonly refund: bigint
+}
+
 /** Everything that can have happened. A family adds its events here and in {@link event}, under the next free tag. */
-export type LedgerEvent = Transferred | DualSet
+export type LedgerEvent =
+  | Transferred
+  | DualSet
+  | StreamOpened
+  | StreamToppedUp
+  | StreamSettled
+  | StreamClaimRefused
+  | StreamClosed
 
 /** Success, or the reason why nothing but the fee happened. */
 export type Outcome = { readonly kind: 'success' } | { readonly kind: 'failed'; readonly reason: string }
@@ -35,6 +85,11 @@ export interface Receipt {
 const event = byKind<LedgerEvent>({
   Transferred: [1, P.struct({ asset: id, outputs: list(P.tuple([id, amount] as const), 1_024) })],
   DualSet: [2, P.struct({ account: id, dual: P.bool })],
+  StreamOpened: [3, P.struct({ stream: id, payer: id, payee: id, escrow: amount, lastPulse: count })],
+  StreamToppedUp: [4, P.struct({ stream: id, amount, escrow: amount, lastPulse: count })],
+  StreamSettled: [5, P.struct({ stream: id, payee: id, position: P.U32BE, amount })],
+  StreamClaimRefused: [6, P.struct({ stream: id, code: text(64), reason: text(255) })],
+  StreamClosed: [7, P.struct({ stream: id, payer: id, refund: amount })],
 })
 
 const outcome = byKind<Outcome>({
@@ -63,6 +118,22 @@ export function eventJson(value: LedgerEvent): Record<string, unknown> {
       }
     case 'DualSet':
       return { DualSet: { account: value.account, dual: value.dual } }
+    case 'StreamOpened': {
+      const { stream, payer, payee, escrow, lastPulse } = value
+      return { StreamOpened: { stream, payer, payee, escrow: Number(escrow), last_pulse: lastPulse } }
+    }
+    case 'StreamToppedUp': {
+      const { stream, amount: added, escrow, lastPulse } = value
+      return { StreamToppedUp: { stream, amount: Number(added), escrow: Number(escrow), last_pulse: lastPulse } }
+    }
+    case 'StreamSettled': {
+      const { stream, payee, position, amount: paid } = value
+      return { StreamSettled: { stream, payee, position, amount: Number(paid) } }
+    }
+    case 'StreamClaimRefused':
+      return { StreamClaimRefused: { stream: value.stream, code: value.code, reason: value.reason } }
+    case 'StreamClosed':
+      return { StreamClosed: { stream: value.stream, payer: value.payer, refund: Number(value.refund) } }
   }
 }
 

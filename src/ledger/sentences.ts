@@ -26,6 +26,17 @@ function askSentence(action: Action, names: Names): string {
       return action.dual
         ? 'Require both signatures, ML-DSA-44 and SLH-DSA-SHA2-128f, for every transaction from now on'
         : 'Require an ML-DSA-44 signature alone from now on'
+    case 'openStream': {
+      const { payee, length, stepValue, escrow, lastPulse } = action
+      const steps = `${grouped(length)} steps of ${formatUsd(stepValue)} USD`
+      return `Open a stream to ${names(payee)}: ${steps}, ${formatUsd(escrow)} USD in escrow until Pulse ${lastPulse}`
+    }
+    case 'topUpStream':
+      return `Top up stream ${shortId(action.stream)} by ${formatUsd(action.amount)} USD, until Pulse ${action.lastPulse}`
+    case 'settleStreams':
+      return `Settle ${counted(action.claims.length, 'stream')}, paying their payees`
+    case 'closeStream':
+      return `Close stream ${shortId(action.stream)}, what is not settled going back to its payer`
   }
 }
 
@@ -38,8 +49,19 @@ export function receiptSentence(
   if (receipt.outcome.kind === 'failed') {
     return `Failed (${receipt.outcome.reason}); nothing happened except the fee of ${fee} USD.`
   }
-  const done = receipt.events.map((event) => doneSentence(event, names)).join(', ')
-  return `Done: ${done}; fee ${fee} USD.`
+  return `Done: ${doneSentences(receipt.events, names)}; fee ${fee} USD.`
+}
+
+/** More settled streams than a reader takes in at once are added up. */
+const LISTED = 3
+
+function doneSentences(events: readonly LedgerEvent[], names: Names): string {
+  const settled = events.filter((event) => event.kind === 'StreamSettled')
+  if (settled.length <= LISTED) return events.map((event) => doneSentence(event, names)).join(', ')
+  const paid = settled.reduce((sum, { amount }) => sum + amount, 0n)
+  const others = events.length - settled.length
+  const refused = others === 0 ? '' : `, ${counted(others, 'claim')} refused`
+  return `${counted(settled.length, 'stream')} settled, ${formatUsd(paid)} USD paid to their payees${refused}`
 }
 
 function doneSentence(event: LedgerEvent, names: Names): string {
@@ -48,5 +70,23 @@ function doneSentence(event: LedgerEvent, names: Names): string {
       return event.outputs.map(([account, amount]) => `paid ${formatUsd(amount)} USD to ${names(account)}`).join(', ')
     case 'DualSet':
       return event.dual ? `${names(event.account)} now needs both signatures` : `${names(event.account)} now needs one signature`
+    case 'StreamOpened':
+      return `stream ${shortId(event.stream)} opened`
+    case 'StreamToppedUp':
+      return `stream ${shortId(event.stream)} topped up by ${formatUsd(event.amount)} USD, until Pulse ${event.lastPulse}`
+    case 'StreamSettled':
+      return `stream ${shortId(event.stream)} settled up to position ${event.position}, ${formatUsd(event.amount)} USD paid to ${names(event.payee)}`
+    case 'StreamClaimRefused':
+      return `claim on stream ${shortId(event.stream)} refused (${event.reason})`
+    case 'StreamClosed':
+      return `stream ${shortId(event.stream)} closed, ${formatUsd(event.refund)} USD back to ${names(event.payer)}`
   }
+}
+
+function counted(count: number, noun: string): string {
+  return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
+function grouped(count: number): string {
+  return count.toString().replace(/\B(?=(\d{3})+$)/g, ',')
 }

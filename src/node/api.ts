@@ -17,7 +17,8 @@ import type { Refusal } from './refusal.js'
 import type { Waiters } from './waiters.js'
 
 /** A dual transaction with its keys, in base64, is 29 kB. */
-const MAX_BODY_BYTES = 64 * 1024
+/** A settlement of 256 streams of a million steps each is 190 kB in base64. */
+const MAX_BODY_BYTES = 256 * 1024
 const MAX_EVENTS = 1_000
 
 export interface ApiParts {
