@@ -10,6 +10,8 @@ export const WALK_LIMIT = 4_096
 export interface SettlePlan {
   readonly item: SettleItem
   readonly hashes: number
+  /** Where it starts from: what the tab says is settled already. */
+  readonly settled: number
   /** When it was made: steps sold later are not in it. */
   readonly at: number
 }
@@ -50,6 +52,7 @@ export function planOf(tab: Tab, view: StreamView, served: number, jumps: readon
   return {
     item: { stream: view.record.id, position, element, ...(jump === undefined ? {} : { jump }) },
     hashes,
+    settled: tab.settled,
     at,
   }
 }

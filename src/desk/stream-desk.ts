@@ -210,6 +210,12 @@ export class StreamDesk {
     known.at = at
   }
 
+  /** A Pulse that the ledger has not passed yet at `now`, as far as this desk can tell. */
+  pulseBy(now: number): number {
+    const { number, at } = this.#context.pulse
+    return number + Math.floor(Math.max(0, now - at) / this.rules.fastestPulseMs)
+  }
+
   /** Starts the desk's housekeeping; harmless twice. The timer does not keep a process alive. */
   start(): void {
     if (this.#housekeeping !== undefined) return
