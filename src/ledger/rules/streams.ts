@@ -11,7 +11,7 @@ import { accountAt } from './transfers.js'
 /** The longest walk that the ledger makes for one claim. */
 export const WALK_LIMIT = 4_096
 /** Hashes that one transaction may cost the ledger, walks and paths together: what bounds a Pulse's time. */
-export const SETTLE_HASH_LIMIT = 65_536
+export const SETTLE_HASH_LIMIT = 262_144
 /** A stream's last Pulse lies at most this far ahead: about 30 days of the fastest Pulses. */
 export const MAX_STREAM_PULSES = 10_000_000
 
