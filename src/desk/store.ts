@@ -81,7 +81,9 @@ export function versionOf(tab: Uint8Array): number {
   if (format !== undefined && format > TAB_FORMAT) throw newerFormat(format)
   if (format !== TAB_FORMAT || tab.length < TAB_PREFIX_LENGTH) throw new InputError('tab', 'not a stored tab')
   const view = new DataView(tab.buffer, tab.byteOffset, tab.byteLength)
-  return view.getUint32(1) * 2 ** 32 + view.getUint32(5)
+  const version = view.getUint32(1) * 2 ** 32 + view.getUint32(5)
+  if (!Number.isSafeInteger(version)) throw new InputError('tab', 'not a stored tab: a version above 2^53 − 1')
+  return version
 }
 
 /** An older program must not write over what it cannot read: it stops and says so. */
