@@ -1,6 +1,6 @@
 // Compiles src to dist and carries along what the compiler does not: Lua scripts, the command's executable bit. Files
 // whose source is gone are removed, and nothing else: whoever runs from dist meanwhile keeps running.
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
@@ -11,7 +11,12 @@ const src = join(root, 'src')
 const dist = join(root, 'dist')
 
 const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc')
-execFileSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json')], { stdio: 'inherit' })
+// Errors go to stdout, one a line: they are the answer to whoever builds.
+const compiled = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json')], { stdio: 'inherit' })
+if (compiled.status !== 0) {
+  process.stderr.write('the build failed: the compiler says why above\n')
+  process.exit(1)
+}
 
 for (const path of filesUnder(src)) {
   if (!path.endsWith('.lua')) continue
