@@ -1,7 +1,7 @@
 import { fromBase64, fromHex, parseUsd, toBase64, toHex, type Id } from '../../src/codec/index.js'
 import { keysFromSeed, type DualKeys } from '../../src/crypto/keys.js'
 import { randomBytes } from '../../src/crypto/runtime.js'
-import { inlineSignatures } from '../../src/crypto/signatures.js'
+import { inlineSignatures, type Signatures } from '../../src/crypto/signatures.js'
 import {
   accountOf,
   decodeReceipt,
@@ -86,5 +86,35 @@ export class Api {
     const receipt = status === 202 ? await this.receipt(answer.digest) : undefined
     if (receipt === undefined) throw new Error(`the payment got ${status}: ${JSON.stringify(answer)}`)
     return receipt
+  }
+}
+
+/** Signatures in which Pulses get stuck while `hold` is on: a crash or a stop in the middle is then no matter of luck. */
+export function holdableSignatures(): { signatures: Signatures; hold(): void; release(): void; whenHeld(): Promise<void> } {
+  let released: Promise<void> | undefined
+  let release = (): void => {}
+  let onHeld = (): void => {}
+  let held = Promise.resolve()
+  const signatures: Signatures = {
+    ...inlineSignatures,
+    async sign(scheme, keys, message) {
+      if (scheme === 'slh-dsa-sha2-128f' && released !== undefined) {
+        onHeld()
+        await released
+      }
+      return inlineSignatures.sign(scheme, keys, message)
+    },
+  }
+  return {
+    signatures,
+    hold() {
+      released = new Promise((resolve) => (release = resolve))
+      held = new Promise((resolve) => (onHeld = resolve))
+    },
+    release() {
+      released = undefined
+      release()
+    },
+    whenHeld: () => held,
   }
 }
