@@ -53,6 +53,8 @@ export function parseNodeUrl(text: string, field: string): string {
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
     throw new InputError(field, `expected an http:// or https:// URL, not ${quote(text, 80)}`)
   }
+  // Not shown: there may be a password in it.
+  if (url.username !== '' || url.password !== '') throw new InputError(field, 'an address with a user or a password is not a node’s')
   if (url.search !== '' || url.hash !== '') throw new InputError(field, `${quote(text, 80)} has a query or fragment`)
   return url.href.replace(/\/+$/, '')
 }
