@@ -66,7 +66,7 @@ export async function pay(ledger: Ledger, wallet: Wallet, { to, amount, purpose 
 
 /** Submits what is signed already, and waits for its receipt. The same bytes may be given again: they execute once. */
 export async function submitAndWait(
-  ledger: Ledger,
+  ledger: { readonly client: Pick<LightClient, 'receipt'>; readonly node: Pick<NodeClient, 'submit'> },
   signed: Signed,
   options: Pick<TransactOptions, 'onSend' | 'waitSeconds' | 'signal'> = {},
 ): Promise<Outcome> {
@@ -85,7 +85,7 @@ export async function submitAndWait(
  * What became of a transaction, by its receipt. Never throws for what a node does: an answer that does not verify leaves
  * the outcome `unknown`, with the LightClientError as its `cause`.
  */
-export async function awaitOutcome(client: LightClient, digest: Id, options: WaitForOutcome = {}): Promise<Exclude<Outcome, { kind: 'refused' }>> {
+export async function awaitOutcome(client: Pick<LightClient, 'receipt'>, digest: Id, options: WaitForOutcome = {}): Promise<Exclude<Outcome, { kind: 'refused' }>> {
   const { waitSeconds = 30, signal } = options
   try {
     const receipt = await waitForReceipt(client, digest, { ...options, waitSeconds })
@@ -103,7 +103,7 @@ export async function awaitOutcome(client: LightClient, digest: Id, options: Wai
  * signal's reason.
  */
 export async function waitForReceipt(
-  client: LightClient,
+  client: Pick<LightClient, 'receipt'>,
   digest: Id,
   { waitSeconds = 30, signal }: WaitForOutcome = {},
 ): Promise<VerifiedReceipt | undefined> {
@@ -128,7 +128,7 @@ const LONGEST_POLL_SECONDS = 30
 
 /** An account proven against a fresh header; one that nobody paid yet is proven to be empty. */
 export async function provenAccount(
-  client: LightClient,
+  client: Pick<LightClient, 'object'>,
   id: Id,
   signal?: AbortSignal,
 ): Promise<{ account: Account; pulse: number; header: VerifiedObject['header'] }> {
