@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { deskCommand } from './desk.js'
 import { devnetCommand } from './devnet.js'
 import { walletCommand } from './wallet.js'
 import { faucetCommand, payCommand } from './pay.js'
@@ -18,6 +19,7 @@ const families: (() => Command)[] = [
   receiptCommand,
   x402Command,
   facilitatorCommand,
+  deskCommand,
 ]
 
 /** The whole command line. It throws `CommanderError` where commander would have ended the process. */

@@ -1,5 +1,7 @@
 import { mkdirSync } from 'node:fs'
-import { InputError, quote } from '../codec/index.js'
+import { join } from 'node:path'
+import { InputError, quote, type Id } from '../codec/index.js'
+import type { DeskStore } from '../desk/index.js'
 import type { Logger } from '../x402/logger.js'
 import type { NonceStore } from '../x402/nonce-store.js'
 import { progress } from './output.js'
@@ -24,30 +26,57 @@ export function interruption(): Promise<void> {
   })
 }
 
+/** A whole number from `least` to `most`. @throws InputError naming the flag. */
+export function parseWhole(text: string, flag: string, least: number, most: number): number {
+  if (/^(0|[1-9][0-9]{0,9})$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text)
+  throw new InputError(flag, `expected a whole number from ${least} to ${most}, not ${quote(text)}`)
+}
+
 export interface StoreOptions {
   data?: string
   redis?: string
 }
 
+/** Where the flags say that a command keeps what it must not forget. Never memory: a server that forgets sells twice. */
+export type StorePlace = { readonly folder: string } | { readonly redis: string }
+
 /**
- * The store that the flags name, else an embedded one in `defaultFolder`. Never memory: a server that forgets sells twice.
- * @throws InputError for both at once, or an address that is not Redis's.
+ * The place that the flags name, else `defaultFolder`.
+ * @throws InputError for both at once, a folder that cannot be made, or an address that is not Redis's.
  */
-export async function openStore({ data, redis }: StoreOptions, defaultFolder: string): Promise<NonceStore> {
+export function storePlace({ data, redis }: StoreOptions, defaultFolder: string): StorePlace {
   if (data !== undefined && redis !== undefined) throw new InputError('--redis', 'give either --redis or --data, not both')
   if (data === '') throw new InputError('--data', 'expected a folder')
-  const stores = await import('../x402/stores/index.js')
-  if (redis === undefined) {
-    const folder = data ?? defaultFolder
-    try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
-    } catch {
-      throw new InputError('--data', `${quote(folder, 200)} is no folder that this user may write`)
-    }
-    return stores.embeddedNonceStore({ folder })
+  if (redis !== undefined) {
+    if (!/^rediss?:\/\/\S+$/.test(redis)) throw new InputError('--redis', 'expected an address such as redis://127.0.0.1:6379')
+    return { redis }
   }
-  if (!/^rediss?:\/\/\S+$/.test(redis)) throw new InputError('--redis', 'expected an address such as redis://127.0.0.1:6379')
-  return stores.redisNonceStore(redis)
+  const folder = data ?? defaultFolder
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch {
+    throw new InputError('--data', `${quote(folder, 200)} is no folder that this user may write`)
+  }
+  return { folder }
+}
+
+/** Paid quotes, or settled payments, in that place. */
+export async function openNonces(place: StorePlace): Promise<NonceStore> {
+  const { embeddedNonceStore, redisNonceStore } = await import('../x402/stores/index.js')
+  return 'redis' in place ? redisNonceStore(place.redis) : embeddedNonceStore({ folder: join(place.folder, 'quotes') })
+}
+
+/** Tabs of streams in that place; in Redis under `name`, so that sellers who share one settle only their own. */
+export async function openTabs(place: StorePlace, name: string): Promise<DeskStore> {
+  const { embeddedDeskStore, redisDeskStore } = await import('../x402/stores/index.js')
+  return 'redis' in place
+    ? redisDeskStore({ url: place.redis, prefix: `sion:desk:${name}` })
+    : embeddedDeskStore(join(place.folder, 'streams'))
+}
+
+/** One name, and one default folder, for each payee and chain. */
+export function sellerName(payee: Id, chain: Id): string {
+  return `${payee.slice(0, 16)}-${chain.slice(0, 16)}`
 }
 
 /** A server's log, on stderr: stdout is for what a command was asked for. */

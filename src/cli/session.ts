@@ -1,4 +1,5 @@
 import type { Id } from '../codec/index.js'
+import type { Signatures } from '../crypto/signatures.js'
 import type { Names } from '../ledger/index.js'
 import { createLightClient, httpTransport, type Trust } from '../light/index.js'
 import { createNodeClient, type Ledger, type Wallet } from '../sdk/index.js'
@@ -21,10 +22,13 @@ export interface Session {
   account(nameOrId: string, field: string): Promise<Id>
 }
 
-/** Reaches the node and learns what chain it is on. Says once where nobody pinned that. */
-export async function openSession(options: NodeOptions): Promise<Session> {
+/**
+ * Reaches the node and learns what chain it is on. Says once where nobody pinned that. A server passes what verifies off
+ * its event loop.
+ */
+export async function openSession(options: NodeOptions, signatures?: Signatures): Promise<Session> {
   const transport = httpTransport(options.node)
-  const client = createLightClient({ transport, ...(options.chain === undefined ? {} : { chain: options.chain }) })
+  const client = createLightClient({ transport, signatures, chain: options.chain })
   const trust = await client.trust()
   if (!trust.pinned) progress(`chain not pinned: the node vouches for itself; pin it with --chain ${trust.chain} or SION_CHAIN`)
   const home = sionHome()

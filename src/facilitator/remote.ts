@@ -90,6 +90,9 @@ export function remoteFacilitator(options: RemoteFacilitatorOptions): Facilitato
       const answer = await ask('/settle', request(payment, requirements), headers)
       return read(answer, (value) => parseSettleResponse(value, 'settlement'))
     },
+    async release(payment, requirements) {
+      await ask('/release', request(payment, requirements))
+    },
     async supported() {
       return read(await ask('/supported'), parseSupported)
     },

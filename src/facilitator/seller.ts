@@ -2,13 +2,19 @@ import { InputError, messageOf, parseId, SionError, type Id } from '../codec/ind
 import type { Signatures } from '../crypto/signatures.js'
 import { createLightClient, httpTransport } from '../light/index.js'
 import { networkOf } from '../pulse/index.js'
-import { createNodeClient } from '../sdk/node-client.js'
+import type { DeskStore } from '../desk/index.js'
+import { createNodeClient, type Ledger, type Wallet } from '../sdk/index.js'
 import { isCode } from '../x402/codes.js'
 import { exactSeller } from '../x402/exact/seller.js'
 import type { Facilitator } from '../x402/facilitator.js'
 import { silent, type Logger } from '../x402/logger.js'
 import type { NonceStore } from '../x402/nonce-store.js'
 import { createPaywall, type Route, type RouteTerms } from '../x402/paywall.js'
+import type { Price } from '../x402/price.js'
+import type { SellerScheme } from '../x402/scheme.js'
+import { remoteStreamSeller } from '../x402/stream/remote-seller.js'
+import { streamSeller } from '../x402/stream/seller.js'
+import { keepDesk } from './desk-keeper.js'
 import { localFacilitator } from './local.js'
 import { remoteFacilitator } from './remote.js'
 
@@ -31,9 +37,30 @@ export interface SellerOptions {
   origin?: string
   /** How long a settlement may take before the answer is 503 `settlement_pending`. Default 20. */
   settleWaitSeconds?: number
+  /**
+   * Also take the `stream` scheme: with a desk of this seller's own, or, with a facilitator service that keeps streams,
+   * `'facilitator'`.
+   */
+  streams?: StreamOptions | 'facilitator'
   logger?: Logger
   /** What verifies signatures. Default: whatever of this runtime keeps them off the event loop. */
   signatures?: Pick<Signatures, 'verify'>
+}
+
+/** A desk for streams that pay this seller. */
+export interface StreamOptions {
+  /** Signs settlements and pays their fees. The payee is paid whoever signs. */
+  wallet: Wallet
+  /** Keeps the tabs, durably: `sion-x402/stores`. All servers of one payee share one. */
+  store: DeskStore
+  /** Steps that clients may pay out of order, and so concurrently; 0 for strict positions. Default 0. */
+  window?: number
+  /** Pulses that a stream must still last. Default 10. */
+  margin?: number
+  /** Settle once a stream has this many unsettled steps. Default 1000. */
+  settleEvery?: number
+  /** Settle a stream's payments at the latest this many seconds after the first unsettled one. Default 30. */
+  settleAfterSeconds?: number
 }
 
 /** What the runtime's entry point verifies with, and closes with the seller. */
@@ -44,7 +71,7 @@ export interface Verifier extends Pick<Signatures, 'verify'> {
 /** A seller: priced routes for an adapter to translate. */
 export interface Seller {
   /** @throws InputError for a fixed price that is none. */
-  route<R>(terms: RouteTerms<R>): Route<R>
+  route<R>(terms: Price | RouteTerms<R>): Route<R>
   ready(): Promise<void>
   close(): Promise<void>
 }
@@ -58,6 +85,7 @@ const KNOWN = new Set([
   'facilitatorKey',
   'origin',
   'settleWaitSeconds',
+  'streams',
   'logger',
   'signatures',
 ])
@@ -78,46 +106,76 @@ export function createSeller(options: SellerOptions, signatures: () => Verifier)
   }
 
   let own: Verifier | undefined
+  let reached: ReachedLedger | undefined
   const verifier = (): Pick<Signatures, 'verify'> => options.signatures ?? (own ??= signatures())
-  const facilitator = facilitatorOf(options, pinned, settleWaitSeconds, logger, verifier)
+  const ledger = (): ReachedLedger => (reached ??= reachLedger(options.node ?? DEFAULT_NODE, pinned, verifier()))
+  const facilitator = facilitatorOf(options, ledger, settleWaitSeconds, logger)
   const chain = chainOf(facilitator, pinned)
+  const streams = streamsOf(options, payee, facilitator, ledger, logger)
+  const exact = exactSeller({ payee, facilitator, store, now: Date.now })
   const paywall = createPaywall({
     chain,
-    schemes: [exactSeller({ payee, facilitator, store, now: Date.now })],
+    schemes: streams === undefined ? [exact] : [exact, streams.scheme],
     ...(origin === undefined ? {} : { origin }),
     logger,
   })
+  streams?.start()
   return {
     route: (terms) => paywall.route(terms),
     async ready() {
-      await checkSupport(facilitator, networkOf(await chain()))
+      const network = networkOf(await chain())
+      await checkSupport(facilitator, 'exact', network)
+      if (options.streams === 'facilitator') await checkSupport(facilitator, 'stream', network)
       await store.secret()
     },
     async close() {
+      await streams?.stop()
       await Promise.all([store.close(), own?.close?.()])
     },
   }
 }
 
+interface ReachedLedger extends Ledger {
+  readonly signatures: Pick<Signatures, 'verify'>
+}
+
+function reachLedger(node: string, chain: Id | undefined, signatures: Pick<Signatures, 'verify'>): ReachedLedger {
+  const transport = httpTransport(node)
+  return { client: createLightClient({ transport, chain, signatures }), node: createNodeClient(transport), signatures }
+}
+
 function facilitatorOf(
-  options: SellerOptions,
-  chain: Id | undefined,
+  { facilitator, facilitatorKey }: SellerOptions,
+  ledger: () => ReachedLedger,
   settleWaitSeconds: number,
   logger: Logger,
-  signatures: () => Pick<Signatures, 'verify'>,
 ): Facilitator {
-  const { facilitator, facilitatorKey, node = DEFAULT_NODE } = options
   if (typeof facilitator === 'object') return facilitator
   if (typeof facilitator === 'string') return remoteFacilitator({ url: facilitator, apiKey: facilitatorKey })
-  const transport = httpTransport(node)
-  const verifier = signatures()
-  return localFacilitator({
-    light: createLightClient({ transport, chain, signatures: verifier }),
-    node: createNodeClient(transport),
-    signatures: verifier,
-    settleWaitSeconds,
-    logger,
-  })
+  const { client, node, signatures } = ledger()
+  return localFacilitator({ light: client, node, signatures, settleWaitSeconds, logger })
+}
+
+interface SellerStreams {
+  readonly scheme: SellerScheme
+  start(): void
+  stop(): Promise<void>
+}
+
+function streamsOf(
+  { streams }: SellerOptions,
+  payee: Id,
+  facilitator: Facilitator,
+  ledger: () => ReachedLedger,
+  logger: Logger,
+): SellerStreams | undefined {
+  if (streams === undefined) return undefined
+  if (streams === 'facilitator') {
+    return { scheme: remoteStreamSeller({ payee, facilitator }), start() {}, async stop() {} }
+  }
+  const keeper = keepDesk({ ...streams, payee, ledger: ledger(), logger })
+  const { desk, offer } = keeper
+  return { scheme: streamSeller({ payee, desk, ...offer }), start: () => keeper.start(), stop: () => keeper.stop() }
 }
 
 /** The chain to be paid on: the pinned one, else what the facilitator settles on, asked for until it answers once. */
@@ -132,11 +190,11 @@ function chainOf(facilitator: Facilitator, pinned: Id | undefined): () => Promis
   }
 }
 
-async function checkSupport(facilitator: Facilitator, network: string): Promise<void> {
+async function checkSupport(facilitator: Facilitator, wanted: string, network: string): Promise<void> {
   const { kinds } = await supportedBy(facilitator)
-  if (kinds.some((kind) => kind.scheme === 'exact' && kind.network === network)) return
+  if (kinds.some((kind) => kind.scheme === wanted && kind.network === network)) return
   const offered = kinds.map((kind) => `${kind.scheme} on ${kind.network}`).join(', ')
-  throw new SionError('invalid_network', `the facilitator does not settle exact on ${network}, but ${offered || 'nothing'}`)
+  throw new SionError('invalid_network', `the facilitator does not settle ${wanted} on ${network}, but ${offered || 'nothing'}`)
 }
 
 async function supportedBy(facilitator: Facilitator): ReturnType<Facilitator['supported']> {

@@ -55,9 +55,8 @@ export async function startFacilitator(options: FacilitatorServiceOptions): Prom
   const app = new Hono<Env>()
   const keyDigests = apiKeys.map((key) => sha256(new TextEncoder().encode(key)))
 
-  app.use('/verify', bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (c) => c.json({ error: `a body over ${MAX_BODY_BYTES} bytes` }, 413) }))
-  app.use('/settle', bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (c) => c.json({ error: `a body over ${MAX_BODY_BYTES} bytes` }, 413) }))
-  for (const path of ['/verify', '/settle']) {
+  for (const path of ['/verify', '/settle', '/release']) {
+    app.use(path, bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (c) => c.json({ error: `a body over ${MAX_BODY_BYTES} bytes` }, 413) }))
     app.use(path, async (c, next) => {
       if (keyDigests.length > 0 && !hasKey(c.req.header('authorization'), keyDigests)) {
         return c.json({ error: 'an API key is needed: Authorization: Bearer KEY' }, 401)
@@ -77,6 +76,13 @@ export async function startFacilitator(options: FacilitatorServiceOptions): Prom
     const { payment, requirements } = await readRequest(c)
     const asker = c.req.header(ASKER_HEADER)
     const end = metrics.settleSeconds.startTimer()
+    if (requirements.scheme === 'stream') {
+      // A chain element settles once by itself.
+      const response = await facilitator.settle(payment, requirements, asker)
+      end()
+      metrics.settled.inc({ outcome: response.success ? 'success' : codeOf(response.extensions) })
+      return c.json(response)
+    }
     const { digest } = parseExactPayload(payment.payload)
     const once = await settleOnce(store, digest, asker, () => facilitator.settle(payment, requirements))
     end()
@@ -91,6 +97,12 @@ export async function startFacilitator(options: FacilitatorServiceOptions): Prom
       once.delivered(arrived).catch((error: unknown) => logger.error(`${digest}: ${messageOf(error)}`))
     })
     return c.json(response)
+  })
+
+  app.post('/release', async (c) => {
+    const { payment, requirements } = await readRequest(c)
+    await facilitator.release?.(payment, requirements)
+    return c.json({ released: true })
   })
 
   app.get('/supported', async (c) => c.json(await facilitator.supported()))
@@ -147,6 +159,8 @@ function refusedSettlement(refusal: Refusal, { network }: PaymentRequirements): 
 /** Calls back once: whether the answer was handed to the asker's connection, or that connection ended first. */
 function reportDelivery(response: ServerResponse | { stream: unknown }, report: (arrived: boolean) => void): void {
   if (!('once' in response)) return report(true)
+  // The connection may have ended while the ledger was waited for: then neither event comes any more.
+  if (response.destroyed || response.socket?.destroyed !== false) return report(false)
   let reported = false
   const once = (arrived: boolean): void => {
     if (!reported) report(arrived)

@@ -18,6 +18,11 @@ export interface Facilitator {
    *   payment has settled. Without it the payment settles once.
    */
   settle(payment: PaymentPayload, requirements: PaymentRequirements, asker?: string): Promise<SettleResponse>
+  /**
+   * For `stream`: the request that a payment was verified for failed, and its steps are unused again. Not of x402's
+   * interface; without it they come back when the facilitator has waited for their settlement in vain.
+   */
+  release?(payment: PaymentPayload, requirements: PaymentRequirements): Promise<void>
   supported(): Promise<SupportedResponse>
 }
 

@@ -1,9 +1,10 @@
 import { SionError, toHex, type Id } from '../../codec/index.js'
 import { randomBytes } from '../../crypto/runtime.js'
 import { networkOf } from '../../pulse/index.js'
-import { isCode, refuse, type Code, type Refusal } from '../codes.js'
+import { isCode, refuse, type Refusal } from '../codes.js'
 import { SETTLEMENT_PENDING, type Facilitator } from '../facilitator.js'
 import type { NonceStore } from '../nonce-store.js'
+import { refusalOf } from '../refusal-of.js'
 import { checkNonce, expiryOf, issueNonce, type QuoteTerms } from '../quote.js'
 import type { Accepted, Charge, SellerScheme } from '../scheme.js'
 import type { SettleResponse } from '../wire.js'
@@ -184,24 +185,3 @@ function checkSettlement(settlement: SettleResponse, digest: Id, { chain }: Char
   }
   return undefined
 }
-
-function refusalOf(
-  reason: string | undefined,
-  extensions: Record<string, unknown> | undefined,
-  payer?: string,
-  transaction?: string,
-): Refusal {
-  const more = {
-    ...(payer === undefined ? {} : { payer }),
-    ...(transaction === undefined || transaction === '' ? {} : { transaction }),
-  }
-  if (reason === SETTLEMENT_PENDING) return refuse('settlement_pending', SETTLEMENT_PENDING, more)
-  return refuse(codeIn(extensions) ?? 'transaction_refused', reason ?? 'the facilitator gave no reason', more)
-}
-
-function codeIn(extensions: Record<string, unknown> | undefined): Code | undefined {
-  const sion = extensions?.['sion']
-  if (typeof sion !== 'object' || sion === null || !('code' in sion)) return undefined
-  return isCode(sion.code) ? sion.code : undefined
-}
-

@@ -1,0 +1,125 @@
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { formatUsd, parseId, shortId } from '../codec/index.js'
+import type { TabStatus } from '../desk/index.js'
+import { EXIT, ExitError } from './exit.js'
+import { readNodeOptions, withNodeOptions } from './options.js'
+import { print, printJson } from './output.js'
+import { openTabs, sellerName, serverLog, storePlace, type StoreOptions } from './serving.js'
+import type { Session } from './session.js'
+
+/** `sion desk …`: what a seller's stream desk has sold and not settled yet. */
+export function deskCommand(): Command {
+  return new Command('desk')
+    .description("Look into a seller's stream desk, or settle what it holds; also while its server runs")
+    .addCommand(
+      onStore('status', 'Show what each stream was sold, settled, and has unsettled').action((payTo: string, options: StoreOptions, command: Command) =>
+        withDesk(payTo, options, command, showStatus),
+      ),
+    )
+    .addCommand(
+      onStore('settle', 'Settle now whatever is unsettled')
+        .argument('[STREAM...]', 'Only these streams (IDs)')
+        .action((payTo: string, streams: string[], options: StoreOptions, command: Command) =>
+          withDesk(payTo, options, command, (desk) => settle(desk, streams)),
+        ),
+    )
+    .addCommand(
+      onStore('export', 'Print what would settle each stream now, as JSON: whoever has it can settle, for the payee').action(
+        (payTo: string, options: StoreOptions, command: Command) => withDesk(payTo, options, command, exportPlans),
+      ),
+    )
+}
+
+function onStore(name: string, description: string): Command {
+  return withNodeOptions(
+    new Command(name)
+      .description(description)
+      .argument('<PAY_TO>', 'Whose desk (wallet name; its wallet pays the fee of settling)')
+      .option('--data <DIR>', 'The folder its server keeps (default: one for this payee and chain in $SION_HOME)')
+      .option('--redis <URL>', 'The Redis its servers share'),
+  )
+}
+
+interface OpenDesk {
+  readonly session: Session
+  readonly keeper: import('../facilitator/desk-keeper.js').DeskKeeper
+}
+
+async function withDesk(payTo: string, options: StoreOptions, command: Command, work: (desk: OpenDesk) => Promise<void>): Promise<void> {
+  const nodeOptions = readNodeOptions(command)
+  const { openSession } = await import('./session.js')
+  const session = await openSession(nodeOptions)
+  const wallet = await session.wallet(payTo, 'PAY_TO')
+  const name = sellerName(wallet.account, session.trust.chain)
+  const { sionHome } = await import('../sdk/node.js')
+  const { keepDesk } = await import('../facilitator/desk-keeper.js')
+  const store = await openTabs(storePlace(options, join(sionHome(), 'serve', name)), name)
+  try {
+    // Not started: nothing here accepts payments or settles by itself.
+    await work({ session, keeper: keepDesk({ ledger: session.ledger, wallet, store, payee: wallet.account, logger: serverLog }) })
+  } finally {
+    await store.close()
+  }
+}
+
+interface Row extends TabStatus {
+  /** Micro-USD a step, from the ledger; undefined where it does not answer for the stream. */
+  readonly stepValue: bigint | undefined
+}
+
+async function showStatus({ session, keeper }: OpenDesk): Promise<void> {
+  const rows: Row[] = []
+  for await (const status of keeper.desk.statuses()) {
+    const found = await keeper.desk.ledger.readStream(status.stream)
+    rows.push({ ...status, stepValue: found?.stream.stepValue })
+  }
+  const unsettled = rows.reduce((sum, row) => sum + BigInt(row.unsettled) * (row.stepValue ?? 0n), 0n)
+  if (session.json) {
+    printJson({
+      streams: rows.map(({ stepValue, oldestUnsettledAt, ...row }) => ({
+        ...row,
+        oldestUnsettledAt: oldestUnsettledAt ?? null,
+        unsettledUsd: stepValue === undefined ? null : formatUsd(BigInt(row.unsettled) * stepValue),
+      })),
+      unsettledUsd: formatUsd(unsettled),
+    })
+    return
+  }
+  for (const { stream, sold, settled, unsettled: steps, inFlight, stepValue, closing } of rows) {
+    const worth = stepValue === undefined ? 'of unknown value' : `${formatUsd(BigInt(steps) * stepValue)} USD`
+    const flying = inFlight === 0 ? '' : `, ${inFlight} being answered`
+    print(`stream ${stream}  sold ${sold}  settled ${settled}  unsettled ${steps} (${worth})${flying}${closing ? ', closing' : ''}`)
+  }
+  print(`${rows.length} streams, ${formatUsd(unsettled)} USD unsettled`)
+}
+
+async function settle({ session, keeper }: OpenDesk, streams: readonly string[]): Promise<void> {
+  const only = streams.length === 0 ? undefined : streams.map((stream) => parseId(stream, 'STREAM'))
+  const { transactions, problems } = await keeper.settler.settleAll(only)
+  const steps = transactions.reduce((sum, transaction) => sum + transaction.steps, 0)
+  const settled = transactions.reduce((sum, transaction) => sum + transaction.streams - transaction.refused, 0)
+  if (session.json) printJson({ problems, settledSteps: steps, settledStreams: settled, transactions: transactions.length })
+  else print(`settled ${steps} steps of ${settled} streams in ${transactions.length} transactions`)
+  const [first] = problems
+  if (first !== undefined) {
+    throw new ExitError(EXIT.refused, 'not_settled', `${problems.length} streams were not settled; ${shortId(first.stream)}: ${first.reason}`)
+  }
+}
+
+async function exportPlans({ keeper }: OpenDesk): Promise<void> {
+  const { toHex } = await import('../codec/index.js')
+  const claims: object[] = []
+  for await (const { stream } of keeper.desk.statuses()) {
+    const plan = await keeper.desk.plan(stream)
+    if (plan === undefined) continue
+    const { position, element, jump } = plan.item
+    claims.push({
+      stream,
+      position,
+      element: toHex(element),
+      ...(jump === undefined ? {} : { jump: { index: jump.index, path: jump.path.map((node) => toHex(node)) } }),
+    })
+  }
+  printJson({ claims })
+}

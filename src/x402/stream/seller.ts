@@ -1,0 +1,68 @@
+import type { Id } from '../../codec/index.js'
+import type { Accepted as AcceptedSteps, Refusal as DeskRefusal, StreamDesk } from '../../desk/index.js'
+import { networkOf } from '../../pulse/index.js'
+import { refuse, type Refusal } from '../codes.js'
+import { checkAccepted } from '../exact/terms.js'
+import type { Accepted, SellerScheme } from '../scheme.js'
+import type { SettleResponse } from '../wire.js'
+import { parseStreamPayload } from './payment.js'
+import { streamRequirements, type StreamOffer } from './terms.js'
+
+export interface StreamSellerOptions extends StreamOffer {
+  readonly payee: Id
+  readonly desk: StreamDesk
+}
+
+/** The `stream` scheme of a seller with a desk of its own: a payment costs one hash a step and one write. */
+export function streamSeller({ payee, desk, ...offer }: StreamSellerOptions): SellerScheme {
+  return {
+    scheme: 'stream',
+
+    async quote({ chain, amount }) {
+      return streamRequirements({ chain, payee, amount, ...offer })
+    },
+
+    async take({ accepted, payload }, { chain, amount }) {
+      const mismatch = checkAccepted(accepted, streamRequirements({ chain, payee, amount, ...offer }))
+      if (mismatch !== undefined) return mismatch
+      const payment = parseStreamPayload(payload)
+      const taken = await desk.accept(payment, amount, payee)
+      return taken.accepted ? acceptedSteps(taken, chain) : refusedSteps(taken, payment.stream)
+    },
+  }
+}
+
+function acceptedSteps(taken: AcceptedSteps, chain: Id): Accepted {
+  return {
+    kind: 'accepted',
+    settlement: streamSettlement(taken, chain),
+    async serve() {
+      taken.finish()
+      return undefined
+    },
+    release: () => taken.fail(),
+  }
+}
+
+/** What the payer is told: nothing is on the ledger yet, so there is no transaction to name. */
+export function streamSettlement({ stream, position, payer }: AcceptedSteps, chain: Id): SettleResponse {
+  return {
+    success: true,
+    payer,
+    transaction: '',
+    network: networkOf(chain),
+    extensions: { sion: { stream, position } },
+  }
+}
+
+/** A desk's refusal, with what an honest client needs in order to go on: where the desk stands. */
+export function refusedSteps({ code, reason, position, floor, unused }: DeskRefusal, stream: Id): Refusal {
+  return refuse(code, reason, {
+    details: {
+      stream,
+      ...(position === undefined ? {} : { position }),
+      ...(floor === undefined ? {} : { floor }),
+      ...(unused === undefined ? {} : { unused }),
+    },
+  })
+}
