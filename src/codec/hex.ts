@@ -1,4 +1,5 @@
 import { InputError } from './errors.js'
+import { escaped } from './printable.js'
 
 const digits = '0123456789abcdef'
 const pairs = Array.from({ length: 256 }, (_, byte) => digits[byte >> 4]! + digits[byte & 15]!)
@@ -64,7 +65,7 @@ export function shortId(id: Id): string {
 /** A value from outside as an error may show it: quoted, printable, cut. */
 export function quote(text: string, most = 40): string {
   const cut = text.length > most ? `${text.slice(0, most)}…` : text
-  return JSON.stringify(cut)
+  return escaped(JSON.stringify(cut))
 }
 
 /** The kind of a value from outside, for an error. */

@@ -1,6 +1,7 @@
 import * as P from 'micro-packed'
 import { InputError, messageOf } from './errors.js'
 import { fromHex, toHex, type Id } from './hex.js'
+import { isPrintable } from './printable.js'
 import { MAX_AMOUNT } from './usd.js'
 
 /**
@@ -37,15 +38,13 @@ export const count: P.CoderType<number> = P.apply(P.U64BE, {
   },
 })
 
-/** UTF-8 text of at most `most` bytes behind its length. Lone surrogates and control characters are refused. */
+/** UTF-8 text of at most `most` bytes behind its length. Refused is what is not printable, see {@link isPrintable}. */
 export function text(most: number): P.CoderType<string> {
   return P.validate(P.string(most < 256 ? P.U8 : P.U16BE), (value) => {
     const bytes = new TextEncoder().encode(value).length
     if (bytes > most) throw new RangeError(`text of ${bytes} bytes is over ${most}`)
     // A lone surrogate would be written as U+FFFD and read back as another text.
-    if (!value.isWellFormed()) throw new RangeError('text with a lone surrogate')
-    // eslint-disable-next-line no-control-regex
-    if (/[\u0000-\u001f\u007f]/.test(value)) throw new RangeError('text with a control character')
+    if (!isPrintable(value)) throw new RangeError('text with a control character or a lone surrogate')
     return value
   })
 }
@@ -64,15 +63,28 @@ export function maybe<T>(inner: P.CoderType<T>): P.CoderType<T | undefined> {
 }
 
 /**
- * Bytes to value.
+ * Bytes to value. The value shares no memory with `bytes`.
  * @throws InputError naming `field` for anything but the one encoding of a value.
  */
 export function unpack<T>(coder: P.CoderType<T>, bytes: Uint8Array, field: string): T {
   try {
-    return coder.decode(bytes)
+    // Fields of bytes are views: of a caller's array they would change with it, of a Node Buffer they would be Buffers.
+    return whole(coder).decode(new Uint8Array(bytes))
   } catch (cause) {
     throw new InputError(field, `not its canonical encoding (${messageOf(cause)})`, { cause })
   }
+}
+
+/** micro-packed quotes the bytes that are left over, and they can be a payment's: this only counts them. */
+function whole<T>(coder: P.CoderType<T>): P.CoderType<T> {
+  return P.wrap<T>({
+    encodeStream: (writer, value) => coder.encodeStream(writer, value),
+    decodeStream: (reader) => {
+      const value = coder.decodeStream(reader)
+      if (!reader.isEnd()) throw new RangeError(`${reader.leftBytes} bytes too many`)
+      return value
+    },
+  })
 }
 
 type Variants<T extends { kind: string }> = {

@@ -34,7 +34,7 @@ function askSentence(action: Action, names: Names): string {
     case 'topUpStream':
       return `Top up stream ${shortId(action.stream)} by ${formatUsd(action.amount)} USD, until Pulse ${action.lastPulse}`
     case 'settleStreams':
-      return `Settle ${counted(action.claims.length, 'stream')}, paying their payees`
+      return `Settle ${counted(action.claims.length, 'stream')}, paying ${payeesOf(action.claims.length)}`
     case 'closeStream':
       return `Close stream ${shortId(action.stream)}, what is not settled going back to its payer`
   }
@@ -52,16 +52,16 @@ export function receiptSentence(
   return `Done: ${doneSentences(receipt.events, names)}; fee ${fee} USD.`
 }
 
-/** More settled streams than a reader takes in at once are added up. */
+/** More claims than a reader takes in at once are added up. */
 const LISTED = 3
 
 function doneSentences(events: readonly LedgerEvent[], names: Names): string {
+  if (events.length <= LISTED) return events.map((event) => doneSentence(event, names)).join(', ')
   const settled = events.filter((event) => event.kind === 'StreamSettled')
-  if (settled.length <= LISTED) return events.map((event) => doneSentence(event, names)).join(', ')
+  const refused = events.filter((event) => event.kind === 'StreamClaimRefused')
   const paid = settled.reduce((sum, { amount }) => sum + amount, 0n)
-  const others = events.length - settled.length
-  const refused = others === 0 ? '' : `, ${counted(others, 'claim')} refused`
-  return `${counted(settled.length, 'stream')} settled, ${formatUsd(paid)} USD paid to their payees${refused}`
+  const settledSentence = `${counted(settled.length, 'stream')} settled, ${formatUsd(paid)} USD paid to ${payeesOf(settled.length)}`
+  return refused.length === 0 ? settledSentence : `${settledSentence}, ${counted(refused.length, 'claim')} refused`
 }
 
 function doneSentence(event: LedgerEvent, names: Names): string {
@@ -81,6 +81,10 @@ function doneSentence(event: LedgerEvent, names: Names): string {
     case 'StreamClosed':
       return `stream ${shortId(event.stream)} closed, ${formatUsd(event.refund)} USD back to ${names(event.payer)}`
   }
+}
+
+function payeesOf(streams: number): string {
+  return streams === 1 ? 'its payee' : 'their payees'
 }
 
 function counted(count: number, noun: string): string {

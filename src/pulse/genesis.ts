@@ -1,5 +1,5 @@
 import * as P from 'micro-packed'
-import { amount, fromHex, hexBytes, id, list, text, toHex, unpack, type Id } from '../codec/index.js'
+import { amount, count, fromHex, hexBytes, id, list, MAX_AMOUNT, text, toHex, unpack, type Id } from '../codec/index.js'
 import { taggedHash } from '../crypto/hash.js'
 import { parameters, type Parameters } from '../ledger/index.js'
 import { validators, type Validator } from './validator-set.js'
@@ -14,17 +14,24 @@ export interface Genesis {
   readonly time: number
   readonly validators: Validator[]
   readonly parameters: Parameters
-  /** First balances, in micro-USD. */
+  /** First balances, in micro-USD: each account once, at most 2^53 − 1 together, so that no balance can ever be more. */
   readonly balances: [account: Id, balance: bigint][]
 }
+
+const balances: P.CoderType<Genesis['balances']> = P.validate(list(P.tuple([id, amount] as const), 4_096), (entries) => {
+  if (new Set(entries.map(([account]) => account)).size < entries.length) throw new RangeError('an account with two balances')
+  const total = entries.reduce((sum, [, balance]) => sum + balance, 0n)
+  if (total > MAX_AMOUNT) throw new RangeError(`balances of ${total} together, over ${MAX_AMOUNT}`)
+  return entries
+})
 
 const genesis: P.CoderType<Genesis> = P.struct({
   name: text(64),
   salt: hexBytes(16),
-  time: P.apply(P.U64BE, P.coders.numberBigint),
+  time: count,
   validators,
   parameters,
-  balances: list(P.tuple([id, amount] as const), 4_096),
+  balances,
 })
 
 export function encodeGenesis(value: Genesis): Uint8Array {

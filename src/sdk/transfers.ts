@@ -1,4 +1,4 @@
-import { describe, fromHex, InputError, parseId, quote, toHex, type Id, type MicroUsd } from '../codec/index.js'
+import { describe, fromHex, InputError, isPrintable, parseId, quote, toHex, type Id, type MicroUsd } from '../codec/index.js'
 import { randomBytes } from '../crypto/runtime.js'
 import {
   digestOf,
@@ -57,8 +57,7 @@ export function parsePurpose(text: unknown, field: string): string {
   if (typeof text !== 'string') throw new InputError(field, `expected text, not ${describe(text)}`)
   const bytes = new TextEncoder().encode(text).length
   if (bytes > MAX_PURPOSE_BYTES) throw new InputError(field, `${bytes} bytes; at most ${MAX_PURPOSE_BYTES}`)
-  // eslint-disable-next-line no-control-regex
-  if (/[\u0000-\u001f\u007f]/.test(text) || !text.isWellFormed()) {
+  if (!isPrintable(text)) {
     throw new InputError(field, `${quote(text)} has a control character or a lone surrogate`)
   }
   return text
