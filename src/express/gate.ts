@@ -1,10 +1,18 @@
 import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { exposedHeaders, privateCacheControl, type Answer, type PaidAdmission } from '../x402/paywall.js'
+import { corsHeaders, keptOnReplacement, privateCacheControl } from '../x402/answer-headers.js'
+import type { Answer, PaidAdmission } from '../x402/paywall.js'
 
+type Callback = (error?: Error | null) => void
+
+/** What the handler said while the gate was closed, in order. */
 type Operation =
   | { readonly name: 'head' }
-  | { readonly name: 'write'; readonly args: Parameters<ServerResponse['write']> }
-  | { readonly name: 'end'; readonly args: Parameters<ServerResponse['end']> }
+  | { readonly name: 'flush' }
+  | { readonly name: 'write'; readonly args: readonly unknown[] }
+  | { readonly name: 'end'; readonly args: readonly unknown[] }
+
+/** Everything by which a response lets bytes out. */
+const GATED = ['writeHead', 'flushHeaders', 'write', 'end', 'writeEarlyHints', 'writeProcessing'] as const
 
 /**
  * Holds back everything the handler says, head and content, until the payment has bought it: `writeHead`, `write`,
@@ -12,126 +20,269 @@ type Operation =
  * decides, by its status. Afterwards the response is the ordinary one again, and what was held back follows in order.
  *
  *     open ── first operation ──▶ deciding ──▶ passed | replaced
- *       └──── closed before that ──▶ released
+ *       └──── closed before that ──▶ left         └──▶ left, when the client is gone by then
+ *
+ * As in Node, the head is fixed by the first operation: what the handler changes afterwards does not reach it. Middleware
+ * may wrap the same methods before the gate (it sees what leaves) or after it (it sees what the handler says), so the gate
+ * calls the methods it found, and never puts back a method that somebody else has wrapped meanwhile.
  */
 export function gate(response: ServerResponse, admission: PaidAdmission): void {
-  const { write, end, writeHead, flushHeaders } = response
+  const found = Object.fromEntries(GATED.map((name) => [name, response[name]])) as Pick<ServerResponse, (typeof GATED)[number]>
   const held: Operation[] = []
-  let state: 'open' | 'deciding' | 'done' = 'open'
+  let state: 'open' | 'deciding' | 'passed' | 'replaced' | 'left' = 'open'
   let ended = false
+  let head: Head | undefined
+  let impliedHead = false
+
+  const ours = {
+    writeHead(status: number, ...rest: unknown[]): ServerResponse {
+      if (!isHolding()) return state === 'replaced' ? response : call(found.writeHead, [status, ...rest])
+      if (state === 'open') {
+        applyHead(response, checkedStatus(status), rest)
+        if (!impliedHead) held.push({ name: 'head' })
+        decide()
+      }
+      return response
+    },
+    flushHeaders(): void {
+      if (!isHolding()) return state === 'replaced' ? undefined : call(found.flushHeaders, [])
+      implyHead()
+      held.push({ name: 'flush' })
+    },
+    write(...args: unknown[]): boolean {
+      if (!isHolding()) return state === 'replaced' ? dropped(args) : call(found.write, args)
+      checkChunk(args[0])
+      if (ended) return dropped(args)
+      implyHead()
+      held.push({ name: 'write', args })
+      // Full, until what is held has left: a pipe waits for `drain`.
+      return false
+    },
+    end(...args: unknown[]): ServerResponse {
+      if (!isHolding()) return state === 'replaced' ? response : call(found.end, args)
+      if (ended) return response
+      if (args[0] !== undefined && args[0] !== null && typeof args[0] !== 'function') checkChunk(args[0])
+      implyHead()
+      ended = true
+      held.push({ name: 'end', args })
+      return response
+    },
+    // Interim responses are hints about the content: dropped while it is not bought.
+    writeEarlyHints(...args: unknown[]): void {
+      if (state === 'passed') return call(found.writeEarlyHints, args)
+      callbackIn(args)?.()
+    },
+    writeProcessing(): void {
+      if (state === 'passed') call(found.writeProcessing, [])
+    },
+  }
 
   response.once('close', () => {
     if (state !== 'open') return
-    state = 'done'
-    restore()
+    open('left')
     void admission.release()
   })
+  Object.assign(response, ours)
+  // What code that looks before it writes would see without the gate.
+  Object.defineProperty(response, 'headersSent', { configurable: true, get: () => state !== 'open' })
+  Object.defineProperty(response, 'writableEnded', { configurable: true, get: () => ended })
+
+  function isHolding(): boolean {
+    return state === 'open' || state === 'deciding'
+  }
+
+  function call<T>(method: (...args: never[]) => T, args: readonly unknown[]): T {
+    return Reflect.apply(method, response, args) as T
+  }
+
+  /** Content without a head implies one, through whatever wraps `writeHead`: a session cookie is set there, say. */
+  function implyHead(): void {
+    if (state !== 'open') return
+    impliedHead = true
+    try {
+      response.writeHead(response.statusCode)
+    } finally {
+      impliedHead = false
+    }
+    // Where a wrapper did not pass it on.
+    decide()
+  }
 
   function decide(): void {
     if (state !== 'open') return
     state = 'deciding'
-    admission.finish(response.statusCode).then(
-      (outcome) => ('answer' in outcome ? replace(outcome.answer) : pass(outcome.headers)),
-      // `finish` answers for what is broken; what it throws is a defect, and nothing may leave then.
-      (error: unknown) => {
-        restore()
-        response.destroy(error instanceof Error ? error : undefined)
-      },
-    )
+    head = headOf(response)
+    admission
+      .finish(head.status)
+      .then((outcome) => ('answer' in outcome ? replace(outcome.answer) : pass(outcome.headers)))
+      // `finish` answers for what is broken. What is thrown here is a defect, and nothing more may leave then.
+      .catch(() => {
+        open('left')
+        response.destroy()
+      })
   }
 
-  function restore(): void {
-    Object.assign(response, { write, end, writeHead, flushHeaders })
+  function open(next: 'passed' | 'left'): void {
+    state = next
+    for (const name of GATED) if (response[name] === ours[name]) Object.assign(response, { [name]: found[name] })
+    showTruth()
+  }
+
+  function showTruth(): void {
     Reflect.deleteProperty(response, 'headersSent')
     Reflect.deleteProperty(response, 'writableEnded')
   }
 
-  function pass(headers: Record<string, string>): void {
-    state = 'done'
-    restore()
-    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  /** Sends by the methods that the gate found, past whatever has wrapped them since: that has seen all of it already. */
+  function underneath(send: () => void): void {
+    const above = Object.fromEntries(GATED.map((name) => [name, response[name]]))
+    Object.assign(response, found)
+    try {
+      send()
+    } finally {
+      Object.assign(response, above)
+    }
+  }
+
+  async function pass(headers: Record<string, string>): Promise<void> {
+    if (response.destroyed || response.socket?.destroyed === true) {
+      open('left')
+      for (const { args } of held.filter((operation) => 'args' in operation)) dropped(args)
+      await admission.release()
+      return
+    }
+    open('passed')
+    if (head !== undefined) restoreHead(response, head)
     if (Object.keys(headers).length > 0) {
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
       response.setHeader('Cache-Control', privateCacheControl(headerText(response.getHeader('Cache-Control'))))
       exposeToBrowsers(response)
     }
-    for (const operation of held) {
-      if (operation.name === 'head') response.flushHeaders()
-      else if (operation.name === 'write') Reflect.apply(response.write, response, operation.args)
-      else Reflect.apply(response.end, response, operation.args)
-    }
-    if (!ended) response.emit('drain')
+    let full = false
+    let wrote = false
+    underneath(() => {
+      for (const operation of held) {
+        if (operation.name === 'head') call(found.writeHead, [response.statusCode])
+        else if (operation.name === 'flush') call(found.flushHeaders, [])
+        else if (operation.name === 'end') call(found.end, operation.args)
+        else {
+          wrote = true
+          full = !call(found.write, operation.args)
+        }
+      }
+    })
+    // Who was told that the response is full waits for this; where it is full in truth, Node says so itself.
+    if (wrote && !full && !ended) response.emit('drain')
   }
 
   function replace(answer: Answer): void {
-    state = 'done'
-    restore()
+    // The methods stay ours: a handler that streams on is heard no more.
+    state = 'replaced'
+    showTruth()
     for (const name of response.getHeaderNames()) {
-      if (!name.startsWith('access-control-')) response.removeHeader(name)
+      if (!keptOnReplacement(name)) response.removeHeader(name)
     }
-    sendAnswer(response, answer)
+    response.statusMessage = ''
+    for (const operation of held) {
+      if (operation.name === 'write') dropped(operation.args)
+      const callback = operation.name === 'end' ? callbackIn(operation.args) : undefined
+      if (callback !== undefined) response.once('finish', callback)
+    }
+    setAnswer(response, answer)
+    underneath(() => call(found.end, [answer.body]))
   }
-
-  Object.assign(response, {
-    writeHead(status: number, ...rest: unknown[]) {
-      if (state === 'open') applyHead(response, status, rest)
-      held.push({ name: 'head' })
-      decide()
-      return response
-    },
-    flushHeaders() {
-      held.push({ name: 'head' })
-      decide()
-    },
-    write(...args: Parameters<ServerResponse['write']>) {
-      held.push({ name: 'write', args })
-      decide()
-      // Full, until what is held has left: a pipe waits for `drain`.
-      return false
-    },
-    end(...args: Parameters<ServerResponse['end']>) {
-      if (ended) return response
-      ended = true
-      held.push({ name: 'end', args })
-      decide()
-      return response
-    },
-  })
-  // What code that looks before it writes would see without the gate.
-  Object.defineProperty(response, 'headersSent', { configurable: true, get: () => state !== 'open' })
-  Object.defineProperty(response, 'writableEnded', { configurable: true, get: () => ended })
 }
 
 /** Sends an answer that is not the handler's. */
 export function sendAnswer(response: ServerResponse, answer: Answer): void {
-  response.statusCode = answer.status
-  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
-  response.setHeader('Content-Length', Buffer.byteLength(answer.body))
-  exposeToBrowsers(response)
+  setAnswer(response, answer)
   response.end(answer.body)
 }
 
-/** The arguments of `writeHead`, set as headers, so that ours can be merged with them. */
+function setAnswer(response: ServerResponse, answer: Answer): void {
+  response.statusCode = answer.status
+  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
+  if (answer.status !== 204) response.setHeader('Content-Length', Buffer.byteLength(answer.body))
+  exposeToBrowsers(response)
+}
+
+interface Head {
+  readonly status: number
+  readonly message: string
+  readonly headers: ReadonlyMap<string, OutgoingHttpHeader>
+}
+
+function headOf(response: ServerResponse): Head {
+  const headers = new Map<string, OutgoingHttpHeader>()
+  for (const name of response.getHeaderNames()) {
+    const value = response.getHeader(name)
+    if (value !== undefined) headers.set(name, Array.isArray(value) ? [...value] : value)
+  }
+  return { status: response.statusCode, message: response.statusMessage, headers }
+}
+
+function restoreHead(response: ServerResponse, { status, message, headers }: Head): void {
+  response.statusCode = status
+  response.statusMessage = message
+  for (const name of response.getHeaderNames()) if (!headers.has(name)) response.removeHeader(name)
+  for (const [name, value] of headers) if (response.getHeader(name) !== value) response.setHeader(name, value)
+}
+
+/** The arguments of `writeHead` after the status, set as headers so that ours can be merged with them. */
 function applyHead(response: ServerResponse, status: number, rest: readonly unknown[]): void {
   response.statusCode = status
   const [first, second] = rest
   if (typeof first === 'string') response.statusMessage = first
-  const headers = (typeof first === 'string' ? second : first) as OutgoingHttpHeaders | OutgoingHttpHeader[] | undefined
-  if (Array.isArray(headers)) {
-    const pairs = Array.isArray(headers[0]) ? (headers as unknown as OutgoingHttpHeader[][]).flat() : headers
-    for (let i = 0; i + 1 < pairs.length; i += 2) response.appendHeader(String(pairs[i]), headerText(pairs[i + 1]) ?? '')
+  const headers = (typeof first === 'string' ? second : (first ?? second)) as
+    | OutgoingHttpHeaders
+    | OutgoingHttpHeader[]
+    | undefined
+  if (!Array.isArray(headers)) {
+    for (const [name, value] of Object.entries(headers ?? {})) {
+      if (value !== undefined) response.setHeader(name, value)
+    }
     return
   }
-  for (const [name, value] of Object.entries(headers ?? {})) {
-    if (value !== undefined) response.setHeader(name, value)
+  // As Node: they replace what was set before, and may name one header more than once.
+  const pairs = Array.isArray(headers[0]) ? (headers as unknown as OutgoingHttpHeader[][]).flat() : headers
+  for (let i = 0; i + 1 < pairs.length; i += 2) response.removeHeader(String(pairs[i]))
+  for (let i = 0; i + 1 < pairs.length; i += 2) {
+    const value = pairs[i + 1] ?? ''
+    response.appendHeader(String(pairs[i]), typeof value === 'number' ? String(value) : value)
   }
 }
 
+/** Node refuses these at once; the gate must too, since nobody would catch it later. */
+function checkedStatus(status: number): number {
+  const whole = Math.trunc(Number(status))
+  if (whole >= 100 && whole <= 999) return whole
+  throw Object.assign(new RangeError(`Invalid status code: ${status}`), { code: 'ERR_HTTP_INVALID_STATUS_CODE' })
+}
+
+function checkChunk(chunk: unknown): void {
+  if (typeof chunk === 'string' || chunk instanceof Uint8Array) return
+  const message = 'The "chunk" argument must be of type string or an instance of Buffer or Uint8Array.'
+  throw Object.assign(new TypeError(message), { code: 'ERR_INVALID_ARG_TYPE' })
+}
+
+/** A write that goes nowhere: its callback hears so, nothing is thrown at a handler that streams on. */
+function dropped(args: readonly unknown[]): false {
+  const callback = callbackIn(args)
+  if (callback !== undefined) {
+    process.nextTick(callback, Object.assign(new Error('The response was not delivered'), { code: 'ERR_STREAM_DESTROYED' }))
+  }
+  return false
+}
+
+function callbackIn(args: readonly unknown[]): Callback | undefined {
+  const last = args.at(-1)
+  return typeof last === 'function' ? (last as Callback) : undefined
+}
+
 function exposeToBrowsers(response: ServerResponse): void {
-  if (response.getHeader('Access-Control-Allow-Origin') === undefined) return
-  response.setHeader(
-    'Access-Control-Expose-Headers',
-    exposedHeaders(headerText(response.getHeader('Access-Control-Expose-Headers'))),
-  )
+  for (const [name, value] of Object.entries(corsHeaders(response.req.method, (name) => headerText(response.getHeader(name))))) {
+    response.setHeader(name, value)
+  }
 }
 
 function headerText(value: OutgoingHttpHeader | undefined): string | undefined {

@@ -31,7 +31,7 @@ export interface Charge {
 export function paywall(options: SellerOptions): Charge {
   const seller = createSeller(options, createSignaturePool)
   const charge = (terms: Price | RouteTerms<Request>): RequestHandler => {
-    const route = seller.route<Request>(typeof terms === 'string' ? { price: terms } : terms)
+    const route = seller.route<Request>(terms)
     return (request, response, next) => handle(route, request, response, next)
   }
   return Object.assign(charge, { ready: () => seller.ready(), close: () => seller.close() })
@@ -46,15 +46,17 @@ async function handle(route: Route<Request>, request: Request, response: Respons
     },
     request,
   )
+  // The client left, or the app answered meanwhile (a time limit, say): there is nobody to sell to.
+  const over = response.destroyed || request.socket.destroyed || response.headersSent
   switch (admission.kind) {
     case 'free':
       next()
       return
     case 'answer':
-      sendAnswer(response, admission.answer)
+      if (!over) sendAnswer(response, admission.answer)
       return
     case 'paid':
-      if (response.destroyed || request.socket.destroyed) {
+      if (over) {
         await admission.release()
         return
       }

@@ -1,4 +1,4 @@
-import { InputError, messageOf, quote, SionError } from '../codec/index.js'
+import { describe, InputError, messageOf, quote, SionError } from '../codec/index.js'
 import type { Facilitator } from '../x402/facilitator.js'
 import {
   parseSettleResponse,
@@ -115,6 +115,12 @@ function baseOf(text: string): string {
 function parseVerifyResponse(value: unknown): VerifyResponse {
   const object = record(value, 'verification')
   if (typeof object['isValid'] !== 'boolean') throw new InputError('verification.isValid', 'expected true or false')
+  for (const name of ['invalidReason', 'payer']) {
+    const text = object[name]
+    // Others say `null` where they have nothing to say.
+    if (text === null) delete object[name]
+    else if (text !== undefined && typeof text !== 'string') throw new InputError(`verification.${name}`, `expected text, not ${describe(text)}`)
+  }
   return object as unknown as VerifyResponse
 }
 

@@ -1,4 +1,4 @@
-import { InputError, messageOf, parseId, SionError, type Id } from '../codec/index.js'
+import { describe, InputError, isId, messageOf, parseId, SionError, type Id } from '../codec/index.js'
 import type { Signatures } from '../crypto/signatures.js'
 import { createLightClient, httpTransport } from '../light/index.js'
 import { networkOf } from '../pulse/index.js'
@@ -12,6 +12,7 @@ import type { NonceStore } from '../x402/nonce-store.js'
 import { createPaywall, type Route, type RouteTerms } from '../x402/paywall.js'
 import type { Price } from '../x402/price.js'
 import type { SellerScheme } from '../x402/scheme.js'
+import type { SupportedResponse } from '../x402/wire.js'
 import { remoteStreamSeller } from '../x402/stream/remote-seller.js'
 import { streamSeller } from '../x402/stream/seller.js'
 import { keepDesk } from './desk-keeper.js'
@@ -95,14 +96,15 @@ const KNOWN = new Set([
  * @throws InputError naming the option.
  */
 export function createSeller(options: SellerOptions, signatures: () => Verifier): Seller {
+  if (typeof options !== 'object' || options === null) throw new InputError('options', `expected an object, not ${describe(options)}`)
   for (const name of Object.keys(options)) if (!KNOWN.has(name)) throw new InputError(name, 'not an option of a paywall')
   const { store, logger = silent, settleWaitSeconds = 20 } = options
   const payee = parseId(options.payTo, 'payTo')
   const pinned = options.chain === undefined ? undefined : parseId(options.chain, 'chain')
   const origin = options.origin === undefined ? undefined : parseOrigin(options.origin)
-  if (typeof store !== 'object' || store === null) throw new InputError('store', 'expected a store of sion-x402/stores')
-  if (!(settleWaitSeconds > 0 && settleWaitSeconds <= 60)) {
-    throw new InputError('settleWaitSeconds', `expected seconds up to 60, not ${settleWaitSeconds}`)
+  if (typeof store?.claim !== 'function') throw new InputError('store', `expected a store of sion-x402/stores, not ${describe(store)}`)
+  if (typeof settleWaitSeconds !== 'number' || !(settleWaitSeconds > 0 && settleWaitSeconds <= 60)) {
+    throw new InputError('settleWaitSeconds', `expected seconds up to 60, not ${String(settleWaitSeconds)}`)
   }
 
   let own: Verifier | undefined
@@ -150,8 +152,14 @@ function facilitatorOf(
   settleWaitSeconds: number,
   logger: Logger,
 ): Facilitator {
-  if (typeof facilitator === 'object') return facilitator
-  if (typeof facilitator === 'string') return remoteFacilitator({ url: facilitator, apiKey: facilitatorKey })
+  if (typeof facilitator === 'string') {
+    // A second more than what it is given to settle, so that its own `settlement_pending` arrives.
+    return remoteFacilitator({ url: facilitator, apiKey: facilitatorKey, timeoutMs: (settleWaitSeconds + 1) * 1_000 })
+  }
+  if (facilitator !== undefined) {
+    if (typeof facilitator?.settle === 'function') return facilitator
+    throw new InputError('facilitator', `expected its address, or a facilitator, not ${describe(facilitator)}`)
+  }
   const { client, node, signatures } = ledger()
   return localFacilitator({ light: client, node, signatures, settleWaitSeconds, logger })
 }
@@ -180,21 +188,31 @@ function streamsOf(
 
 /** The chain to be paid on: the pinned one, else what the facilitator settles on, asked for until it answers once. */
 function chainOf(facilitator: Facilitator, pinned: Id | undefined): () => Promise<Id> {
-  let known = pinned
-  return async () => {
-    if (known !== undefined) return known
-    const { kinds } = await supportedBy(facilitator)
-    const kind = kinds.find(({ scheme, network }) => scheme === 'exact' && network.startsWith('sion:'))
-    known = parseId(kind?.extra?.['chain'], 'the facilitator’s chain')
+  let known = pinned === undefined ? undefined : Promise.resolve(pinned)
+  return () => {
+    known ??= chainOfFacilitator(facilitator).catch((error: unknown) => {
+      known = undefined
+      throw error
+    })
     return known
   }
+}
+
+async function chainOfFacilitator(facilitator: Facilitator): Promise<Id> {
+  const { kinds } = await supportedBy(facilitator)
+  const kind = kinds.find(({ scheme, network }) => scheme === 'exact' && typeof network === 'string' && network.startsWith('sion:'))
+  if (isId(kind?.extra?.['chain'])) return kind.extra['chain']
+  throw new SionError('invalid_network', `the facilitator does not settle exact on a sion network, but ${offered(kinds)}`)
 }
 
 async function checkSupport(facilitator: Facilitator, wanted: string, network: string): Promise<void> {
   const { kinds } = await supportedBy(facilitator)
   if (kinds.some((kind) => kind.scheme === wanted && kind.network === network)) return
-  const offered = kinds.map((kind) => `${kind.scheme} on ${kind.network}`).join(', ')
-  throw new SionError('invalid_network', `the facilitator does not settle ${wanted} on ${network}, but ${offered || 'nothing'}`)
+  throw new SionError('invalid_network', `the facilitator does not settle ${wanted} on ${network}, but ${offered(kinds)}`)
+}
+
+function offered(kinds: SupportedResponse['kinds']): string {
+  return kinds.map((kind) => `${kind.scheme} on ${kind.network}`).join(', ') || 'nothing'
 }
 
 async function supportedBy(facilitator: Facilitator): ReturnType<Facilitator['supported']> {

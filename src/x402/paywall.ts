@@ -1,4 +1,4 @@
-import { InputError, messageOf, SionError, textToBase64, type Id, type MicroUsd } from '../codec/index.js'
+import { describe, InputError, messageOf, SionError, textToBase64, type Id, type MicroUsd } from '../codec/index.js'
 import { networkOf } from '../pulse/index.js'
 import { CODES, isCode, refuse, type Code, type Refusal } from './codes.js'
 import { decodePayment, encodeSettlement, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE } from './headers.js'
@@ -34,7 +34,10 @@ export interface PaidAdmission {
    * handler's; otherwise these headers go with it. From 500 on the payment is good again and the headers are empty.
    */
   finish(status: number): Promise<{ headers: Record<string, string> } | { answer: Answer }>
-  /** The handler threw, or its client went away before `finish`: the same payment is good again. */
+  /**
+   * The handler threw, or its client went away before any byte left, be it after `finish`: the same payment is good again.
+   * Does nothing a second time.
+   */
   release(): Promise<void>
 }
 
@@ -48,6 +51,7 @@ export interface RouteTerms<R> {
   readonly mimeType?: string
 }
 
+/** A priced route. */
 export interface Route<R> {
   admit(request: PaidRequest, native: R): Promise<Admission>
 }
@@ -64,24 +68,32 @@ export interface PaywallOptions {
 
 const RETRY_AFTER_SECONDS = '2'
 
-/** The seller's side of x402 without a framework: quotes a 402 and lets through what is paid. */
-export function createPaywall(options: PaywallOptions): { route<R>(terms: RouteTerms<R>): Route<R> } {
+/**
+ * The seller's side of x402 without a framework: quotes a 402 and lets through what is paid. A route takes a price alone,
+ * or all its terms.
+ */
+export function createPaywall(options: PaywallOptions): { route<R>(terms: Price | RouteTerms<R>): Route<R> } {
   return { route: (terms) => createRoute(options, checkTerms(terms)) }
 }
 
-function checkTerms<R>(terms: RouteTerms<R>): RouteTerms<R> {
-  // A fixed price is checked when the route is built, not at its first request.
+const TERMS = new Set(['price', 'description', 'mimeType'])
+
+/** Terms are checked when the route is built, not at its first request. */
+function checkTerms<R>(terms: Price | RouteTerms<R>): RouteTerms<R> {
+  if (typeof terms === 'string') return checkTerms({ price: terms })
+  if (typeof terms !== 'object' || terms === null) throw new InputError('price', `expected USD as decimal text such as "0.25", or a route’s terms, not ${describe(terms)}`)
+  for (const name of Object.keys(terms)) if (!TERMS.has(name)) throw new InputError(name, 'not one of a route’s terms')
+  for (const name of ['description', 'mimeType'] as const) {
+    const text = terms[name]
+    if (text !== undefined && typeof text !== 'string') throw new InputError(name, `expected text, not ${describe(text)}`)
+  }
   if (typeof terms.price !== 'function') parsePrice(terms.price)
   return terms
 }
 
 function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, terms: RouteTerms<R>): Route<R> {
-  const fixed = typeof terms.price === 'function' ? undefined : parsePrice(terms.price)
-
-  async function amountFor(native: R): Promise<MicroUsd> {
-    if (fixed !== undefined || typeof terms.price !== 'function') return fixed ?? 0n
-    return parsePrice(await terms.price(native))
-  }
+  const { price } = terms
+  const amountFor = typeof price === 'function' ? async (native: R) => parsePrice(await price(native)) : fixedAt(parsePrice(price))
 
   async function required(charge: Charge, path: string, error?: string): Promise<PaymentRequired> {
     const accepts: PaymentRequirements[] = []
@@ -183,14 +195,19 @@ function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, term
         logger.info(`${what}: served ${status}`)
         return { headers: { [PAYMENT_RESPONSE]: encodeSettlement(settlement) } }
       },
-      release: () => accepted.release(),
+      async release() {
+        logger.info(`${what}: nothing was delivered, the payment stays good`)
+        await accepted.release()
+      },
     }
   }
 
   return {
     async admit(request, native) {
-      // A preflight asks whether it may ask: it costs nothing and gives nothing away.
-      if (request.method === 'OPTIONS') return { kind: 'free' }
+      if (price === 'free') return { kind: 'free' }
+      // A preflight asks whether it may ask: it costs nothing, and gives nothing away. It goes no further, since a handler
+      // for every method would answer it with what is sold.
+      if (request.method === 'OPTIONS') return { kind: 'answer', answer: { status: 204, headers: {}, body: '' } }
       const amount = await amountFor(native)
       if (amount === 0n) return { kind: 'free' }
       try {
@@ -202,23 +219,8 @@ function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, term
   }
 }
 
-/** `private` merged into whatever the handler said: a paid answer is not for a shared cache (RFC 9111 §5.2.2.7). */
-export function privateCacheControl(handlers: string | undefined): string {
-  const kept = (handlers ?? '')
-    .split(',')
-    .map((directive) => directive.trim())
-    .filter((directive) => directive !== '' && !/^(public|private|s-maxage)\b/i.test(directive))
-  return ['private', ...kept].join(', ')
-}
-
-/** The header names that a browser's script may read, merged into what the app exposes already. */
-export function exposedHeaders(apps: string | undefined): string {
-  const names = (apps ?? '').split(',').map((name) => name.trim()).filter((name) => name !== '')
-  if (names.includes('*')) return names.join(', ')
-  for (const ours of [PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE]) {
-    if (!names.some((name) => name.toLowerCase() === ours.toLowerCase())) names.push(ours)
-  }
-  return names.join(', ')
+function fixedAt(amount: MicroUsd): () => Promise<MicroUsd> {
+  return () => Promise.resolve(amount)
 }
 
 /** Path with query of a request target: an absolute-form target (RFC 9112 §3.2.2) loses its origin, which is a claim. */
@@ -258,13 +260,15 @@ function unavailable(code: Code, reason: string, paymentResponse?: string): Answ
 /** What something broken looks like from outside: closed, for now. The cause goes to the log. */
 function brokenAnswer(error: unknown, logger: Logger, chain?: Id): Answer {
   logger.error(`a priced request was turned away: ${messageOf(error)}`)
-  const code = error instanceof SionError && isCode(error.code) ? error.code : 'facilitator_unavailable'
+  const code = error instanceof SionError && isCode(error.code) && CODES[error.code].status === 503 ? error.code : 'facilitator_unavailable'
   const reason = REASONS[code] ?? 'the payment system is out of reach'
   return unavailable(code, reason, chain === undefined ? undefined : refusedSettlement(refuse(code, reason), chain))
 }
 
 const REASONS: Partial<Record<Code, string>> = {
   store_unavailable: 'the seller’s payment store is out of reach; nothing was accepted',
+  store_contended: 'the seller’s payment store is overloaded; nothing was accepted',
+  store_newer_format: 'the seller’s payment store is of a newer version; nothing was accepted',
   ledger_unavailable: 'the ledger is out of reach; nothing was accepted',
   facilitator_unavailable: 'the payment system is out of reach; nothing was accepted',
   settlement_pending: 'settlement_pending',

@@ -144,9 +144,11 @@ export function parseSettleResponse(value: unknown, field = 'PAYMENT-RESPONSE'):
   }
   const network = filled(object['network'], `${field}.network`)
   if (!isNetwork(network)) throw new InputError(`${field}.network`, `expected a CAIP-2 network, not ${quote(network)}`)
-  const reason = object['errorReason']
-  if (reason !== undefined && reason !== null && typeof reason !== 'string') {
-    throw new InputError(`${field}.errorReason`, `expected text, not ${describe(reason)}`)
+  for (const name of ['errorReason', 'payer']) {
+    const text = object[name]
+    // Others say `null` where they have nothing to say.
+    if (text === null) delete object[name]
+    else if (text !== undefined && typeof text !== 'string') throw new InputError(`${field}.${name}`, `expected text, not ${describe(text)}`)
   }
   return object as unknown as SettleResponse
 }

@@ -19,10 +19,15 @@ const RENEW_MS = 1_500
 const HELD_WAIT_MS = 10_000
 const HELD_POLL_MS = 100
 /**
- * A payment that was bound while its quote was fresh stays good this long after it expired, and records are kept as
- * long: a ledger that was away must not cost the buyer what it paid.
+ * A payment that was bound while its quote was fresh stays good this long after it expired: a ledger that was away must
+ * not cost the buyer what it paid.
  */
 const GRACE_SECONDS = 3_600
+/**
+ * Records outlive the grace by more than any clock is wrong and any settlement lasts: a record forgotten between the look
+ * at it and the claim would let a spent payment buy again.
+ */
+const KEEP_SECONDS = GRACE_SECONDS + 600
 
 export interface ExactSellerOptions {
   readonly payee: Id
@@ -53,7 +58,7 @@ export function exactSeller({ payee, facilitator, store, now }: ExactSellerOptio
         payment,
         holder,
         leaseMs: LEASE_MS,
-        keepUntil: expiryOf(nonce) + GRACE_SECONDS,
+        keepUntil: expiryOf(nonce) + KEEP_SECONDS,
       })
       switch (answer) {
         case 'claimed':

@@ -23,6 +23,9 @@ const nonceRecord: P.CoderType<NonceRecord> = P.struct({
   keepUntil: count,
 })
 
+/** Holders are random: none is ever this. */
+const NOBODY = '0'.repeat(32)
+
 const encoder = new TextEncoder()
 const formatKey = encoder.encode('x402/format')
 const secretKey = encoder.encode('x402/secret')
@@ -45,12 +48,14 @@ export function embeddedNonceStore(options: { folder: string; now?: () => number
 
   function read(nonce: string): NonceRecord | undefined {
     const bytes = db.getBinary(nonceKey(nonce))
-    return bytes === undefined ? undefined : unpack(nonceRecord, new Uint8Array(bytes), 'nonce record')
+    if (bytes === undefined) return undefined
+    const record = unpack(nonceRecord, new Uint8Array(bytes), 'nonce record')
+    return record.keepUntil * 1_000 >= now() ? record : undefined
   }
 
-  function held(nonce: string, holder: string): NonceRecord | undefined {
+  function heldBy(nonce: string, holder: string): NonceRecord | undefined {
     const record = read(nonce)
-    return record !== undefined && !record.spent && record.holder === holder ? record : undefined
+    return record?.holder === holder ? record : undefined
   }
 
   function write(nonce: string, record: NonceRecord): void {
@@ -63,6 +68,14 @@ export function embeddedNonceStore(options: { folder: string; now?: () => number
       return await db.transaction(step)
     } catch (cause) {
       throw new SionError('store_unavailable', `the store in ${folder} does not take writes; look at its disk`, { cause })
+    }
+  }
+
+  function reading<T>(look: () => T): T {
+    try {
+      return look()
+    } catch (cause) {
+      throw new SionError('store_unavailable', `the store in ${folder} cannot be read; look at its disk`, { cause })
     }
   }
 
@@ -83,7 +96,7 @@ export function embeddedNonceStore(options: { folder: string; now?: () => number
         if (record !== undefined) {
           if (record.payment !== payment) return 'bound'
           if (record.spent) return 'spent'
-          if (record.leaseUntil > now()) return 'held'
+          if (record.leaseUntil > now() && record.holder !== holder) return 'held'
         }
         write(nonce, { payment, holder, leaseUntil: now() + leaseMs, spent: false, keepUntil })
         return 'claimed'
@@ -91,15 +104,15 @@ export function embeddedNonceStore(options: { folder: string; now?: () => number
     },
     renew(nonce, holder, leaseMs) {
       return atomically(() => {
-        const record = held(nonce, holder)
-        if (record === undefined) return false
+        const record = heldBy(nonce, holder)
+        if (record === undefined || record.spent) return false
         write(nonce, { ...record, leaseUntil: now() + leaseMs })
         return true
       })
     },
     spend(nonce, holder) {
       return atomically(() => {
-        const record = held(nonce, holder)
+        const record = heldBy(nonce, holder)
         if (record === undefined) return false
         write(nonce, { ...record, spent: true })
         return true
@@ -107,15 +120,15 @@ export function embeddedNonceStore(options: { folder: string; now?: () => number
     },
     release(nonce, holder) {
       return atomically(() => {
-        const record = held(nonce, holder)
-        if (record !== undefined) write(nonce, { ...record, leaseUntil: 0 })
+        const record = heldBy(nonce, holder)
+        if (record !== undefined) write(nonce, { ...record, holder: NOBODY, leaseUntil: 0, spent: false })
       })
     },
     async boundTo(nonce) {
-      return read(nonce)?.payment
+      return reading(() => read(nonce)?.payment)
     },
     async secret() {
-      const kept = db.getBinary(secretKey)
+      const kept = reading(() => db.getBinary(secretKey))
       if (kept !== undefined) return new Uint8Array(kept)
       return atomically(() => {
         const other = db.getBinary(secretKey)

@@ -29,14 +29,19 @@ export function memoryNonceStore({ now = Date.now }: { now?: () => number } = {}
     sweepAt = records.size + SWEEP_EVERY
   }
 
-  function held(nonce: string, holder: string): NonceRecord | undefined {
+  function read(nonce: string): NonceRecord | undefined {
     const record = records.get(nonce)
-    return record !== undefined && !record.spent && record.holder === holder ? record : undefined
+    return record !== undefined && record.keepUntil * 1_000 >= now() ? record : undefined
+  }
+
+  function heldBy(nonce: string, holder: string): NonceRecord | undefined {
+    const record = read(nonce)
+    return record?.holder === holder ? record : undefined
   }
 
   return {
     async claim({ nonce, payment, holder, leaseMs, keepUntil }: NonceClaim): Promise<ClaimAnswer> {
-      const record = records.get(nonce)
+      const record = read(nonce)
       if (record === undefined) {
         sweep()
         records.set(nonce, { payment, holder, leaseUntil: now() + leaseMs, spent: false, keepUntil })
@@ -44,29 +49,32 @@ export function memoryNonceStore({ now = Date.now }: { now?: () => number } = {}
       }
       if (record.payment !== payment) return 'bound'
       if (record.spent) return 'spent'
-      if (record.leaseUntil > now()) return 'held'
+      if (record.leaseUntil > now() && record.holder !== holder) return 'held'
       record.holder = holder
       record.leaseUntil = now() + leaseMs
       return 'claimed'
     },
     async renew(nonce, holder, leaseMs) {
-      const record = held(nonce, holder)
-      if (record === undefined) return false
+      const record = heldBy(nonce, holder)
+      if (record === undefined || record.spent) return false
       record.leaseUntil = now() + leaseMs
       return true
     },
     async spend(nonce, holder) {
-      const record = held(nonce, holder)
+      const record = heldBy(nonce, holder)
       if (record === undefined) return false
       record.spent = true
       return true
     },
     async release(nonce, holder) {
-      const record = held(nonce, holder)
-      if (record !== undefined) record.leaseUntil = 0
+      const record = heldBy(nonce, holder)
+      if (record === undefined) return
+      record.holder = ''
+      record.leaseUntil = 0
+      record.spent = false
     },
     async boundTo(nonce) {
-      return records.get(nonce)?.payment
+      return read(nonce)?.payment
     },
     async secret() {
       return secret
