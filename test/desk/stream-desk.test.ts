@@ -109,6 +109,7 @@ describe('a handler that fails', () => {
     const payer = await world.stream()
     accepted(await desk.accept(payer.pay(1), STEP)).finish()
     await accepted(await desk.accept(payer.pay(2), STEP)).fail()
+    expect(await desk.status(payer.id)).toMatchObject({ sold: 1, inFlight: 0 })
     expect((await desk.plan(payer.id))?.item.position).toBe(1)
     expect(refused(await desk.accept(payer.pay(3), STEP))).toMatchObject({ code: 'wrong_position', position: 1 })
     accepted(await desk.accept(payer.pay(2), STEP)).finish()
@@ -158,6 +159,18 @@ describe('a handler that fails', () => {
     accepted(await desk.accept(payer.pay(201), STEP)).finish()
     expect((await desk.plan(payer.id))?.item.position).toBe(200)
     expect(await desk.status(payer.id)).toMatchObject({ sold: 200, tip: 201 })
+  })
+
+  it('stays sold if the ledger has paid for it meanwhile, whoever settled', async () => {
+    const world = new World()
+    const desk = world.desk()
+    const payer = await world.stream()
+    const payment = accepted(await desk.accept(payer.pay(1), STEP))
+    await world.ledger.settle([{ stream: payer.id, position: 1, element: payer.chain.reveal(1) }])
+    await desk.recordSettled(payer.id, 1, world.clock.time)
+    await payment.fail()
+    expect(await desk.status(payer.id)).toMatchObject({ sold: 1, settled: 1, unsettled: 0 })
+    expect(refused(await desk.accept(payer.pay(1), STEP))).toMatchObject({ position: 1 })
   })
 
   it('counts finish and fail once, whichever comes first', async () => {
