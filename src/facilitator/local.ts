@@ -46,6 +46,9 @@ export function localFacilitator(options: LocalFacilitatorOptions): Facilitator 
   /** Signed transactions whose signatures were good, by a hash of all their bytes. */
   const good = new Recent<string, true>(REMEMBERED)
 
+  /** A node that hangs must not hang its askers. */
+  const inTime = (): AbortSignal => AbortSignal.timeout(settleWaitSeconds * 1_000)
+
   async function check(payment: PaymentPayload, requirements: PaymentRequirements): Promise<Checked | Refusal> {
     const { chain } = await light.trust()
     const nonce = nonceOf(requirements)
@@ -98,7 +101,7 @@ export function localFacilitator(options: LocalFacilitatorOptions): Facilitator 
     }
     const known = keysOf.get(payer)
     if (known !== undefined) return known
-    const { object } = await light.object(payer)
+    const { object } = await light.object(payer, { signal: inTime() })
     if (object?.kind !== 'account' || object.keys === undefined) {
       return refuse('unknown_keys', 'the ledger does not know the payer’s keys yet: send them along', { payer })
     }
@@ -111,9 +114,10 @@ export function localFacilitator(options: LocalFacilitatorOptions): Facilitator 
     requirements: PaymentRequirements,
     nonce: string,
   ): Promise<Checked | Refusal> {
-    const receipt = await light.receipt(exact.digest, { waitSeconds: settleWaitSeconds })
+    const signal = inTime()
+    const receipt = await light.receipt(exact.digest, { waitSeconds: settleWaitSeconds, signal })
     if (receipt === undefined) return refuse('settlement_pending', SETTLEMENT_PENDING)
-    const body = await light.body(exact.digest)
+    const body = await light.body(exact.digest, { signal })
     const problem = checkBody(body, requirements, nonce)
     if (problem !== undefined) return problem
     const payer = body.signer
@@ -128,13 +132,16 @@ export function localFacilitator(options: LocalFacilitatorOptions): Facilitator 
   async function execute(checked: Checked): Promise<VerifiedReceipt | Refusal> {
     const { exact, payer } = checked
     if (checked.receipt !== undefined) return checked.receipt
+    const giveUpAt = performance.now() + settleWaitSeconds * 1_000
+    const signal = inTime()
     if (exact.kind === 'transaction') {
-      const submitted = await node.submit(encodeSigned(exact.transaction))
+      const submitted = await node.submit(encodeSigned(exact.transaction), { signal })
       if (submitted.kind === 'refused') {
         return refuse(REFUSED[submitted.code] ?? 'transaction_refused', `the ledger refused the payment: ${submitted.reason}`, { payer })
       }
     }
-    const receipt = await light.receipt(exact.digest, { waitSeconds: settleWaitSeconds })
+    const waitSeconds = Math.max(0, (giveUpAt - performance.now()) / 1_000)
+    const receipt = await light.receipt(exact.digest, { waitSeconds, signal })
     return receipt ?? refuse('settlement_pending', SETTLEMENT_PENDING, { payer })
   }
 
@@ -175,7 +182,7 @@ export function localFacilitator(options: LocalFacilitatorOptions): Facilitator 
   function failureOf(error: unknown, payer: Id | undefined): Refusal {
     const more = payer === undefined ? {} : { payer }
     if (error instanceof InputError) return refuse('invalid_payload', error.message, more)
-    if (isNodeAway(error) || (error instanceof SionError && error.code === 'chain_halted')) {
+    if (isNodeAway(error) || isTimeout(error) || (error instanceof SionError && error.code === 'chain_halted')) {
       logger.warn(`the ledger is away: ${messageOf(error)}`)
       return refuse('settlement_pending', SETTLEMENT_PENDING, more)
     }
@@ -217,13 +224,18 @@ export function localFacilitator(options: LocalFacilitatorOptions): Facilitator 
   }
 }
 
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError'
+}
+
 /** The node's codes for a transaction that it does not take, in x402's words. */
 const REFUSED: Readonly<Record<string, Code>> = {
   insufficient_balance: 'insufficient_funds',
   insufficient_fee: 'insufficient_funds',
   unknown_keys: 'unknown_keys',
   wrong_keys: 'unknown_keys',
-  invalid_signature: 'invalid_signature',
+  bad_signature: 'invalid_signature',
+  missing_signature: 'invalid_signature',
 }
 
 function failure({ code, reason, payer, transaction, details }: Refusal, network: SettleResponse['network']): SettleResponse {

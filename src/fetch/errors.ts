@@ -12,6 +12,8 @@ export type PaymentErrorCode =
   | 'malformed_quote'
   | 'redirected'
   | 'ledger_unavailable'
+  /** Submitted by the payer itself, and not taken: nothing was paid. */
+  | 'transaction_refused'
   | 'outcome_unknown'
 
 export class PaymentError extends SionError {

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type Database, type RootDatabase } from 'lmdb'
 import { messageOf, quote, SionError } from '../codec/index.js'
-import { processStamp } from './process-stamp.js'
+import { processStamp } from '../sdk/process-stamp.js'
 
 /** The layout of the tables. A program that knows only older ones must not touch the folder. */
 export const FORMAT = 1
