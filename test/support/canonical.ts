@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
-import { expect } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { InputError } from '../../src/codec/index.js'
 
 /** A kind of thing with canonical bytes. */
@@ -74,6 +74,40 @@ const remove = fc.tuple(places, fc.integer({ min: 1, max: 40 })).map(([place, le
 export const changes: fc.Arbitrary<Change> = fc
   .array(fc.oneof(flip, overwrite, truncate, extend, insert, remove), { minLength: 1, maxLength: 2 })
   .map((steps): Change => (bytes) => steps.reduce((changed, step) => step(changed), bytes))
+
+/** What holds for the bytes of every kind of thing: `values` and random changes of their bytes. */
+export function describeBytes<T>(name: string, kind: Canonical<T>, values: fc.Arbitrary<T>): void {
+  describe(`the bytes of ${name}`, () => {
+    it('come back as what they were made from', () => {
+      fc.assert(
+        fc.property(values, (value) => {
+          expectRoundTrip(kind, value)
+        }),
+      )
+    })
+
+    it('changed anywhere are refused, or are the only bytes of another value', () => {
+      const met = { refused: 0, decoded: 0 }
+      fc.assert(
+        fc.property(values, changes, (value, change) => {
+          met[expectCanonical(kind, change(kind.encode(value)))]++
+        }),
+        { numRuns: 250 },
+      )
+      // Both happen, or the changes test nothing.
+      expect(met.refused).toBeGreaterThan(20)
+      expect(met.decoded).toBeGreaterThan(20)
+    })
+
+    it('are not found in noise', () => {
+      fc.assert(
+        fc.property(fc.uint8Array({ maxLength: 700 }), (noise) => {
+          expectCanonical(kind, noise)
+        }),
+      )
+    })
+  })
+}
 
 /** Every single flipped bit, every shorter length and a longer one, each canonical or refused. */
 export function expectEveryChangeCanonical<T>(kind: Canonical<T>, bytes: Uint8Array, until = bytes.length): void {
