@@ -1,4 +1,4 @@
-import { Command, type Cluster, type Redis } from 'ioredis'
+import { Command, Redis, type Cluster } from 'ioredis'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
@@ -33,6 +33,20 @@ export class Script {
 /** Below ioredis's methods for single commands: half their CPU, which is the largest part of a payment over Redis. */
 function send(redis: RedisConnection, name: string, args: Argument[]): Promise<unknown> {
   const command = new Command(name, args, { replyEncoding: null })
+  if (redis instanceof Redis && redis.status === 'ready') gather(redis.stream)
   void redis.sendCommand(command)
   return command.promise
+}
+
+const corked = new WeakSet<Redis['stream']>()
+
+/** What is sent in one turn of the event loop goes out in one write: the system call would cost more than the command. */
+function gather(stream: Redis['stream']): void {
+  if (corked.has(stream)) return
+  corked.add(stream)
+  stream.cork()
+  process.nextTick(() => {
+    corked.delete(stream)
+    stream.uncork()
+  })
 }
