@@ -1,7 +1,7 @@
 import { formatUsd, fromHex, shortId, type Id } from '../codec/index.js'
 import type { DualPublicKeys } from '../crypto/keys.js'
 import type { Signatures } from '../crypto/signatures.js'
-import { accountAt, accountOf, admissible, decodeSigned, digestOf, keysToCheck, spendOf, type SignedTransaction } from '../ledger/index.js'
+import { accountAt, accountOf, admissible, decodeSigned, digestOf, feeOf, keysToCheck, spendOf, type SignedTransaction } from '../ledger/index.js'
 import type { Chain } from './chain.js'
 import type { Committee } from './committee.js'
 import type { Head } from './head.js'
@@ -85,9 +85,9 @@ export class Admission {
     const need = spendOf(action, parameters)
     if (balance >= need) return undefined
     const has = `insufficient balance: ${shortId(signer)} has ${formatUsd(balance)} USD`
-    return action.kind === 'transfer'
-      ? refuse('insufficient_balance', `${has}, the payment and its fee need ${formatUsd(need)} USD`)
-      : refuse('insufficient_fee', `${has}, the fee is ${formatUsd(need)} USD`)
+    if (need === feeOf(action, parameters)) return refuse('insufficient_fee', `${has}, the fee is ${formatUsd(need)} USD`)
+    const what = action.kind === 'transfer' ? 'the payment' : 'the escrow'
+    return refuse('insufficient_balance', `${has}, ${what} and its fee need ${formatUsd(need)} USD`)
   }
 
   async #badSignature(tx: SignedTransaction, digest: Id): Promise<Refusal | undefined> {

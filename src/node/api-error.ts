@@ -17,7 +17,8 @@ export function refusalError({ code, reason }: Refusal): ApiError {
 }
 
 export function inputError(error: InputError): ApiError {
-  return { status: 400, body: { error: { code: error.code, message: error.message, field: error.field } } }
+  const { code, message, field } = error
+  return { status: code === 'body_too_large' ? 413 : 400, body: { error: { code, message, field } } }
 }
 
 export function apiError(status: number, code: string, message: string): ApiError {

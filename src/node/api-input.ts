@@ -1,7 +1,35 @@
 import { describe, InputError, quote } from '../codec/index.js'
 
+/** A settlement of 256 streams of a million steps each is 190 kB in base64. */
+const MAX_BODY_BYTES = 256 * 1024
+/** Nobody who sends more than this waits for an answer. */
+const MAX_READ_BYTES = 16 * MAX_BODY_BYTES
+
 /** Long polls last at most this many seconds. */
 export const MAX_WAIT_SECONDS = 60
+
+/**
+ * The text of a request's body. One that is too large is read all the same, within reason: an answer that overtakes the
+ * request breaks the connection under clients that are still sending.
+ * @throws InputError naming `body`; its code is `body_too_large` for more than 256 KiB.
+ */
+export async function readBody(request: Request): Promise<string> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  for await (const part of request.body ?? []) {
+    length += part.length
+    if (length <= MAX_BODY_BYTES) parts.push(part)
+    if (length > MAX_READ_BYTES) break
+  }
+  if (length > MAX_BODY_BYTES) {
+    throw new InputError('body', `a body has at most ${MAX_BODY_BYTES} bytes`, { code: 'body_too_large' })
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts))
+  } catch (cause) {
+    throw new InputError('body', 'not UTF-8', { cause })
+  }
+}
 
 /**
  * The fields of a JSON object that has none but `fields`. Their values are unchecked.

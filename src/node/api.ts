@@ -1,12 +1,11 @@
 import { Hono, type Context } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { fromBase64, InputError, messageOf, parseId, parseUsd, toBase64, type Id } from '../codec/index.js'
 import type { GenesisJson, SubmittedJson } from '../light/node-api.js'
 import { encodeGenesis, type Genesis } from '../pulse/index.js'
 import type { Admission, Taken } from './admission.js'
 import { apiError, inputError, refusalError, unavailable, type ApiError } from './api-error.js'
-import { parseBody, parseCertificate, parseQuery, parseWait, parseWhole } from './api-input.js'
+import { parseBody, parseCertificate, parseQuery, parseWait, parseWhole, readBody } from './api-input.js'
 import type { Chain } from './chain.js'
 import type { Committee } from './committee.js'
 import type { Faucet } from './faucet.js'
@@ -16,9 +15,6 @@ import type { Reader } from './reader.js'
 import type { Refusal } from './refusal.js'
 import type { Waiters } from './waiters.js'
 
-/** A dual transaction with its keys, in base64, is 29 kB. */
-/** A settlement of 256 streams of a million steps each is 190 kB in base64. */
-const MAX_BODY_BYTES = 256 * 1024
 const MAX_EVENTS = 1_000
 
 export interface ApiParts {
@@ -44,7 +40,6 @@ export function createApi({ chain, genesis, reader, admission, faucet, committee
     await next()
   })
   app.use(methodNotAllowed({ app, onMethodNotAllowed: wrongMethod }))
-  app.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => tooLarge() }))
   app.use('/v1/*', async (c, next) => {
     // A page in a browser on this machine reaches us too. It sends its origin with whatever can change something.
     if (c.req.method === 'POST' && c.req.header('origin') !== undefined) {
@@ -92,7 +87,7 @@ export function createApi({ chain, genesis, reader, admission, faucet, committee
   })
 
   app.post('/v1/transactions', async (c) => {
-    const body = parseBody(await c.req.text(), ['transaction'])
+    const body = parseBody(await readBody(c.req.raw), ['transaction'])
     return submitted(await admission.submit(fromBase64(body.get('transaction'), 'transaction')))
   })
 
@@ -127,14 +122,14 @@ export function createApi({ chain, genesis, reader, admission, faucet, committee
   })
 
   app.post('/v1/faucet', async (c) => {
-    const body = parseBody(await c.req.text(), ['account', 'amount'])
+    const body = parseBody(await readBody(c.req.raw), ['account', 'amount'])
     const account = parseId(body.get('account'), 'account')
     return submitted(await faucet.pay(account, parseUsd(body.get('amount'), 'amount')))
   })
 
   app.post('/v1/devnet/validators/:index', async (c) => {
     const index = parseWhole(c.req.param('index'), 'validator', 0, committee.validators.length - 1)
-    const running = parseBody(await c.req.text(), ['running']).get('running')
+    const running = parseBody(await readBody(c.req.raw), ['running']).get('running')
     if (typeof running !== 'boolean') throw new InputError('running', 'expected true or false')
     setRunning(index, running)
     return Response.json({ validator: index, running, active: committee.active })
@@ -178,8 +173,4 @@ function unknownTransaction(digest: Id): Response {
 function wrongMethod(c: Context, allowed: string[]): Response {
   const error = apiError(405, 'wrong_method', `${c.req.method} is not for this path, which takes ${allowed.join(' and ')}`)
   return errorResponse({ ...error, headers: { Allow: allowed.join(', ') } })
-}
-
-function tooLarge(): Response {
-  return errorResponse(apiError(413, 'body_too_large', `a body has at most ${MAX_BODY_BYTES} bytes`))
 }

@@ -19,7 +19,8 @@ export interface ListeningServer {
  * @throws SionError `address_in_use`, `cannot_listen`.
  */
 export async function listen(fetch: (request: Request) => Response | Promise<Response>, address: Address): Promise<ListeningServer> {
-  const server = createAdaptorServer({ fetch })
+  // It would replace the process's Request and Response, which are not only ours.
+  const server = createAdaptorServer({ fetch, overrideGlobalObjects: false })
   if (!('keepAliveTimeout' in server)) throw new TypeError('expected an HTTP/1.1 server')
   // Clients keep connections for reuse; one that closes under a request that is on its way costs them a retry.
   server.keepAliveTimeout = 75_000

@@ -12,8 +12,8 @@ import { Signal } from './signal.js'
 import type { Store } from './store.js'
 import type { Waiters } from './waiters.js'
 
-/** A Pulse holds at most so many transactions: executing and hashing them holds up the event loop. */
-const MAX_TRANSACTIONS = 1_000
+/** A Pulse holds at most so many transfers, or less of what weighs more: executing them holds up the event loop. */
+const MAX_WEIGHT = 1_000
 /** After an error, such as a full disk, in milliseconds. */
 const TRY_AGAIN_MS = 1_000
 
@@ -45,9 +45,10 @@ export class Producer {
   readonly #wake = new Signal()
   readonly #stop = new AbortController()
   #paused = false
-  #lastAt = performance.now()
+  /** A node makes a Pulse at once: until it has, a light client that wants a fresh header has none. */
+  #lastAt = -Infinity
   #running: Promise<void> | undefined
-  readonly #firstPulse = new Signal()
+  readonly #certified = new Signal()
 
   constructor(
     private readonly chain: Chain,
@@ -68,7 +69,7 @@ export class Producer {
   async stop(): Promise<void> {
     this.#stop.abort(new SionError('stopped', 'the node is stopped'))
     this.#wake.fire()
-    this.#firstPulse.fire()
+    this.#certified.fire()
     await this.#running
   }
 
@@ -82,9 +83,9 @@ export class Producer {
     this.#wake.fire()
   }
 
-  /** Until the chain has a certified Pulse to prove things against. */
+  /** Until this node has certified a Pulse, or is stopped. */
   async firstPulse(): Promise<void> {
-    if (this.head.certified.number === 0) await this.#firstPulse.wait()
+    if (this.#lastAt === -Infinity) await this.#certified.wait()
   }
 
   async #run(): Promise<void> {
@@ -110,21 +111,16 @@ export class Producer {
         continue
       }
       const { oldest } = this.mempool
-      const due = oldest === undefined ? this.#nextTick() : oldest + this.pace.batchWindowMs
+      const due = oldest === undefined ? this.#lastAt + this.pace.idleTickMs : oldest + this.pace.batchWindowMs
       const left = due - performance.now()
       if (left <= 0) return
       await this.#wake.wait(left)
     }
   }
 
-  #nextTick(): number {
-    // A new chain begins at once: without a certified Pulse nothing can be proven.
-    return this.head.certified.number === 0 ? 0 : this.#lastAt + this.pace.idleTickMs
-  }
-
   #draft(): Draft {
     const parent = this.head.certified
-    const effects = this.#execute(this.mempool.first(MAX_TRANSACTIONS))
+    const effects = this.#execute(this.mempool.first(MAX_WEIGHT))
     const commitments = commitmentsOf(parent.tree, effects)
     const now = Math.floor(this.pace.clock())
     const time = Number.isSafeInteger(now) ? Math.max(parent.time + 1, now) : parent.time + 1
@@ -188,7 +184,7 @@ export class Producer {
     this.committee.follow(tip)
     this.mempool.certified()
     this.#lastAt = performance.now()
-    this.#firstPulse.fire()
+    this.#certified.fire()
     for (const { digest } of transactions) this.waiters.wake(digest)
     if (effects.receipts.some(({ events }) => events.length > 0)) this.waiters.wake('events')
     if (transactions.length > 0) this.logger.info(`Pulse ${header.number}: ${transactions.length} executed`)
