@@ -11,6 +11,7 @@ import type { Committee } from './committee.js'
 import type { Faucet } from './faucet.js'
 import type { Gate } from './gate.js'
 import type { Logger } from './logger.js'
+import type { Mempool } from './mempool.js'
 import type { Reader } from './reader.js'
 import type { Refusal } from './refusal.js'
 import type { Waiters } from './waiters.js'
@@ -23,6 +24,7 @@ export interface ApiParts {
   readonly reader: Reader
   readonly admission: Admission
   readonly faucet: Faucet
+  readonly mempool: Mempool
   readonly committee: Committee
   readonly waiters: Waiters
   readonly gate: Gate
@@ -32,7 +34,7 @@ export interface ApiParts {
 }
 
 /** The node's HTTP API: reads what came, asks, and writes the answer (`light/node-api.ts`). */
-export function createApi({ chain, genesis, reader, admission, faucet, committee, waiters, gate, logger, setRunning }: ApiParts): Hono {
+export function createApi({ chain, genesis, reader, admission, faucet, mempool, committee, waiters, gate, logger, setRunning }: ApiParts): Hono {
   const app = new Hono()
 
   app.use(async (_, next) => {
@@ -104,8 +106,9 @@ export function createApi({ chain, genesis, reader, admission, faucet, committee
     const wait = parseWait(query.wait)
     const wanted = parseCertificate(query.certificate)
     const look = () => reader.receipt(digest, wanted)
-    const receipt = look() ?? (await afterWait(c, digest, wait, look))
-    return receipt === undefined ? unknownTransaction(digest) : Response.json(receipt)
+    const inVain = mempool.whyDropped(digest) !== undefined
+    const receipt = look() ?? (await afterWait(c, digest, inVain ? 0 : wait, look))
+    return receipt === undefined ? unknownTransaction(digest, mempool.whyDropped(digest)) : Response.json(receipt)
   })
 
   app.get('/v1/events', async (c) => {
@@ -166,8 +169,9 @@ function notFound(code: string, message: string): Response {
   return errorResponse(apiError(404, code, message))
 }
 
-function unknownTransaction(digest: Id): Response {
-  return notFound('unknown_transaction', `no executed transaction ${digest.slice(0, 8)}`)
+function unknownTransaction(digest: Id, dropped?: string): Response {
+  const reason = dropped === undefined ? '' : `; it was dropped: ${dropped}`
+  return notFound('unknown_transaction', `no executed transaction ${digest.slice(0, 8)}${reason}`)
 }
 
 function wrongMethod(c: Context, allowed: string[]): Response {

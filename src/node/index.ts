@@ -105,7 +105,7 @@ export async function startNode(options: NodeOptions = {}): Promise<DevnetNode> 
 
     producer.start()
     ending.add(() => producer.stop())
-    const api = createApi({ chain, genesis, reader, admission, faucet, committee, waiters, gate, logger, setRunning })
+    const api = createApi({ chain, genesis, reader, admission, faucet, mempool, committee, waiters, gate, logger, setRunning })
     const server = await listen((request) => api.fetch(request), address)
     ending.add(() => server.close())
     if (!isLoopback(address.host)) {

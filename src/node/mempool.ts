@@ -15,6 +15,8 @@ export interface Pending {
   readonly since: number
 }
 
+const REMEMBERED_DROPS = 1_000
+
 /**
  * What is pending, in the order in which it came: first waiting, its money reserved and its nonce taken; then in flight,
  * in a proposal, whose effects say both better.
@@ -24,6 +26,8 @@ export class Mempool {
   readonly #inFlight = new Map<Id, Pending>()
   readonly #reserved = new Map<Id, bigint>()
   readonly #nonces = new Set<string>()
+
+  readonly #dropped = new Map<Id, string>()
 
   /** How many wait. */
   get size(): number {
@@ -52,6 +56,7 @@ export class Mempool {
 
   add(pending: Pending): void {
     const { signer, nonce } = pending.tx.body
+    this.#dropped.delete(pending.digest)
     this.#waiting.set(pending.digest, pending)
     this.#nonces.add(signer + nonce)
     this.#reserved.set(signer, this.reserved(signer) + pending.spend)
@@ -72,7 +77,7 @@ export class Mempool {
   /** They are in a proposal now. */
   propose(digests: Iterable<Id>): void {
     for (const digest of digests) {
-      const pending = this.drop(digest)
+      const pending = this.#remove(digest)
       if (pending !== undefined) this.#inFlight.set(digest, pending)
     }
   }
@@ -82,8 +87,23 @@ export class Mempool {
     this.#inFlight.clear()
   }
 
-  /** No Pulse can hold it any more. */
-  drop(digest: Id): Pending | undefined {
+  /** No Pulse can hold it any more. False if it did not wait. */
+  drop(digest: Id, reason: string): boolean {
+    if (this.#remove(digest) === undefined) return false
+    this.#dropped.set(digest, reason)
+    for (const oldest of this.#dropped.keys()) {
+      if (this.#dropped.size <= REMEMBERED_DROPS) break
+      this.#dropped.delete(oldest)
+    }
+    return true
+  }
+
+  /** Why it was dropped, lately. Whoever waits for its receipt waits in vain. */
+  whyDropped(digest: Id): string | undefined {
+    return this.#dropped.get(digest)
+  }
+
+  #remove(digest: Id): Pending | undefined {
     const pending = this.#waiting.get(digest)
     if (pending === undefined) return undefined
     const { signer, nonce } = pending.tx.body

@@ -157,7 +157,7 @@ export class Producer {
     this.head.propose(proposal.header.number, effects.writes)
     this.mempool.propose(effects.receipts.map(({ digest }) => digest))
     for (const { digest, refusal } of effects.inadmissible) {
-      if (this.mempool.drop(digest) === undefined) continue
+      if (!this.mempool.drop(digest, refusal.reason)) continue
       this.logger.info(`transaction ${digest.slice(0, 8)} is dropped: ${refusal.reason}`)
       this.waiters.wake(digest)
     }

@@ -7,7 +7,7 @@ import { encodeBody, digestOf, spentNonceId, TREASURY } from '../../src/ledger/i
 import type { ObjectJson, PulseJson, ReceiptJson, TransactionJson } from '../../src/light/node-api.js'
 import { startNode, type DevnetNode, type NodeOptions } from '../../src/node/index.js'
 import { decodeCertificate, decodeHeader, headerHash } from '../../src/pulse/index.js'
-import { Api, newWallet, sign } from './support.js'
+import { Api, holdableSignatures, newWallet, sign } from './support.js'
 
 let parent: string
 let node: DevnetNode
@@ -148,21 +148,28 @@ describe('a devnet', () => {
   })
 
   it('drops what an earlier transaction of the same Pulse made inadmissible, and says why when asked again', async () => {
+    const { signatures, hold, release, whenHeld } = holdableSignatures()
     await node.stop()
-    await start({ batchWindowMs: 1_000 })
+    await start({ signatures })
     const [alice, bob] = [newWallet(), newWallet()]
     await api.fund(alice.id, '1')
     const [dual, plain] = await Promise.all([
       sign(alice.keys, await api.body(alice.id, { kind: 'setDual', dual: true })),
       sign(alice.keys, await api.body(alice.id, transfer(bob.id, '0.1'))),
     ])
+    // While one Pulse is held up, both come in for the next.
+    hold()
+    await api.post('/v1/faucet', { account: bob.id, amount: '1' })
+    await whenHeld()
     const before = await api.submit(dual)
     const after = await api.submit(plain)
     expect([before.status, after.status]).toEqual([202, 202])
+    release()
     const started = performance.now()
     const [first, second] = await Promise.all([api.receipt(digestOf(dual.body)), api.get(`/v1/receipts/${digestOf(plain.body)}?wait=30`)])
     expect(first?.outcome.kind).toBe('success')
-    expect(second).toMatchObject({ status: 404, body: { error: { code: 'unknown_transaction' } } })
+    expect(second).toMatchObject({ status: 404, body: { error: { code: 'unknown_transaction', message: expect.stringMatching(/dropped: .*dual/) } } })
+    expect(await api.get(`/v1/receipts/${digestOf(plain.body)}?wait=60`)).toEqual(second)
     expect(performance.now() - started).toBeLessThan(20_000)
     expect(await api.submit(plain)).toMatchObject({ status: 422, body: { error: { code: 'missing_signature' } } })
     const twice = await sign(alice.keys, plain.body, { dual: true })
