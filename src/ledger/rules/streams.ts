@@ -204,7 +204,7 @@ function takeFrom(state: StateView, id: Id, amount: bigint, what: string): { wri
   const account = accountAt(state, id)
   if (account === undefined) return { failed: `unauthorized: ${shortId(id)} is not an account` }
   if (account.balance < amount) {
-    return { failed: `insufficient balance: ${formatUsd(account.balance)} USD after the fee, below the ${what} of ${formatUsd(amount)}` }
+    return { failed: `insufficient balance: ${formatUsd(account.balance)} USD after the fee, below the ${what} ${formatUsd(amount)}` }
   }
   return { write: [id, { ...account, balance: account.balance - amount }] }
 }
