@@ -46,5 +46,8 @@ archive.get('/:year', (request, response) => {
 })
 app.use('/archive', charge({ price: '0.02', description: 'one year of the archive' }), archive)
 
-const server = app.listen(Number(PORT), '127.0.0.1', () => console.log(`selling at http://127.0.0.1:${server.address().port}`))
+const server = app.listen(Number(PORT), '127.0.0.1', (error) => {
+  if (error) throw error
+  console.log(`selling at http://127.0.0.1:${server.address().port}`)
+})
 process.once('SIGTERM', () => server.close(() => charge.close()))
