@@ -49,8 +49,12 @@ export function startLoader(): { run(load: Load): Promise<LoadResult>; stop(): v
   return {
     run(load) {
       return new Promise((resolve, reject) => {
-        child.once('message', (result) => resolve(result as LoadResult))
-        child.once('exit', (code) => reject(new Error(`the load ended with ${code}`)))
+        const ended = (code: number | null): void => reject(new Error(`the load ended with ${code}`))
+        child.once('exit', ended)
+        child.once('message', (result) => {
+          child.off('exit', ended)
+          resolve(result as LoadResult)
+        })
         child.send(load)
       })
     },
