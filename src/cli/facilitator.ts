@@ -8,7 +8,7 @@ import type { Facilitator } from '../x402/facilitator.js'
 import { nodeOption, readNodeOptions } from './options.js'
 import { print, progress } from './output.js'
 import type { Session } from './session.js'
-import { interruption, openNonces, openTabs, parseListen, parseWhole, serverLog, storePlace, type StoreOptions } from './serving.js'
+import { checkStore, interruption, openNonces, openTabs, parseListen, parseWhole, serverLog, storePlace, type StoreOptions } from './serving.js'
 
 interface FacilitatorOptions extends StoreOptions {
   listen: string
@@ -41,6 +41,7 @@ async function run(options: FacilitatorOptions, command: Command): Promise<void>
   const { node, chain: pinned } = readNodeOptions(command)
   const listen = parseListen(options.listen)
   const apiKeys = parseKeys(process.env['SION_FACILITATOR_KEYS'])
+  checkStore(options)
   const settling = {
     settleEvery: parseWhole(options.settleEvery, '--settle-every', 1, 1_000_000_000),
     settleAfterSeconds: parseWhole(options.settleAfter, '--settle-after', 1, 86_400),

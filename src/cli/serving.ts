@@ -40,17 +40,23 @@ export interface StoreOptions {
 /** Where the flags say that a command keeps what it must not forget. Never memory: a server that forgets sells twice. */
 export type StorePlace = { readonly folder: string } | { readonly redis: string }
 
-/**
- * The place that the flags name, else `defaultFolder`.
- * @throws InputError for both at once, a folder that cannot be made, or an address that is not Redis's.
- */
-export function storePlace({ data, redis }: StoreOptions, defaultFolder: string): StorePlace {
+/** Before anything is asked of anyone. @throws InputError for both at once, no folder, or an address that is not Redis's. */
+export function checkStore({ data, redis }: StoreOptions): void {
   if (data !== undefined && redis !== undefined) throw new InputError('--redis', 'give either --redis or --data, not both')
   if (data === '') throw new InputError('--data', 'expected a folder')
-  if (redis !== undefined) {
-    if (!/^rediss?:\/\/\S+$/.test(redis)) throw new InputError('--redis', 'expected an address such as redis://127.0.0.1:6379')
-    return { redis }
+  if (redis !== undefined && (!/^rediss?:\/\/\S+$/.test(redis) || !URL.canParse(redis))) {
+    throw new InputError('--redis', 'expected an address such as redis://127.0.0.1:6379')
   }
+}
+
+/**
+ * The place that the flags name, else `defaultFolder`.
+ * @throws InputError as {@link checkStore}, and for a folder that cannot be made.
+ */
+export function storePlace(options: StoreOptions, defaultFolder: string): StorePlace {
+  checkStore(options)
+  const { data, redis } = options
+  if (redis !== undefined) return { redis }
   const folder = data ?? defaultFolder
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })

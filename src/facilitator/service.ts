@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { serve, type HttpBindings } from '@hono/node-server'
+import type { HttpBindings } from '@hono/node-server'
 import { Hono, type Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
@@ -20,6 +20,7 @@ import {
   type PaymentRequirements,
   type SettleResponse,
 } from '../x402/wire.js'
+import { serveHttp } from './http-server.js'
 import { ASKER_HEADER } from './remote.js'
 import { settleOnce } from './settle-once.js'
 
@@ -200,21 +201,11 @@ function createMetrics() {
 }
 
 async function listen(app: Hono<Env>, host: string, port: number, store: NonceStore): Promise<FacilitatorService> {
-  const server = await new Promise<ReturnType<typeof serve>>((resolve, reject) => {
-    const starting = serve({ fetch: app.fetch, hostname: host, port }, () => resolve(starting))
-    starting.once('error', reject)
-  }).catch((cause: unknown) => {
-    throw new SionError('cannot_listen', `cannot listen on ${host}:${port}: ${messageOf(cause)}`, { cause })
-  })
-  const address = server.address()
-  const bound = typeof address === 'object' && address !== null ? address.port : port
+  const server = await serveHttp(app.fetch, host, port)
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    url: server.url,
     async stop() {
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        if ('closeIdleConnections' in server) server.closeIdleConnections()
-      })
+      await server.stop()
       await store.close()
     },
   }

@@ -51,6 +51,18 @@ export class Budget {
     this.#spentAt.set(host, atHost + amount)
   }
 
+  /**
+   * A payment that was signed before, perhaps by another process under other caps, and that may not have been made yet.
+   * @throws PaymentError `over_cap`.
+   */
+  checkEarlier(amount: MicroUsd, transaction: string): void {
+    if (amount <= this.#perRequest) return
+    throw new PaymentError(
+      'over_cap',
+      `an earlier payment for this call, transaction ${transaction}, has not been answered: it is of ${formatUsd(amount)} USD, more than the ${formatUsd(this.#perRequest)} USD this client may pay`,
+    )
+  }
+
   /** Gives back what was taken and then not signed. */
   giveBack(amount: MicroUsd, host: string): void {
     this.#spent -= amount

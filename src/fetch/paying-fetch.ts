@@ -9,7 +9,7 @@ import { readCall, type Call } from './call.js'
 import { PaymentError } from './errors.js'
 import { chooseExact, quoteOf, type Offer } from './offer.js'
 import { redeem } from './redeem.js'
-import { ticketFor } from './ticket.js'
+import { amountOf, ticketFor } from './ticket.js'
 
 export interface PayingFetchOptions extends Caps {
   /** Who pays. */
@@ -101,10 +101,20 @@ export function payingFetch(options: PayingFetchOptions): PayingFetch {
     }
   }
 
+  async function resume(call: Call, earlier: Attempt): Promise<Response> {
+    try {
+      budget.checkEarlier(amountOf(earlier), earlier.transaction)
+    } catch (error) {
+      await attempts.release(call.key, earlier)
+      throw error
+    }
+    return redeem(call, earlier, redeeming)
+  }
+
   const call = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
     const call = await readCall(`${wallet.account} ${pinned ?? ''}`, input, init)
     const earlier = await attempts.take(call.key)
-    if (earlier !== undefined) return redeem(call, earlier, redeeming)
+    if (earlier !== undefined) return resume(call, earlier)
 
     const first = await fetch(call.request())
     if (first.status !== 402) return first

@@ -1,4 +1,4 @@
-import { fromBase64, toBase64, type Id } from '../codec/index.js'
+import { fromBase64, parseMicroUsd, toBase64, type Id, type MicroUsd } from '../codec/index.js'
 import { decodeSigned, digestOf, encodeSigned } from '../ledger/index.js'
 import type { Signed, Wallet } from '../sdk/index.js'
 import { nonceOf } from '../x402/exact/terms.js'
@@ -29,6 +29,10 @@ export async function ticketFor(
   const attempt = { url, header, transaction: signed.digest, submitUntil, goodUntil: Date.now() + quotedMs + GRACE_MS }
   const fits = !dual && PAYMENT_SIGNATURE.length + 2 + header.length + 2 <= HEADER_LINE_BYTES
   return fits ? attempt : byReference(wallet, attempt, requirements, signed.digest, signed.bytes)
+}
+
+export function amountOf({ header }: Attempt): MicroUsd {
+  return parseMicroUsd(decodePayment(header).accepted.amount, 'amount')
 }
 
 /** The same payment by reference, for a way on which its transaction is too long. Undefined where it is that already. */

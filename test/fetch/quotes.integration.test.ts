@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseUsd, textToBase64, type Id } from '../../src/codec/index.js'
-import { settlementOf, type Quote } from '../../src/fetch/index.js'
+import { memoryAttempts, settlementOf, type Quote } from '../../src/fetch/index.js'
 import type { Wallet } from '../../src/sdk/index.js'
 import { exactRequirements } from '../../src/x402/exact/terms.js'
 import type { PaymentRequired, PaymentRequirements } from '../../src/x402/wire.js'
@@ -214,6 +214,22 @@ describe('after one payment', () => {
     expect((await pay(url)).status).toBe(503)
     expect((await pay(url)).status).toBe(503)
     expect([payments.length, new Set(payments).size, pay.spent()]).toEqual([6, 1, 250_000n])
+  })
+
+  it('a lower cap is kept also for a payment that was signed before under a higher one', async () => {
+    const quote = textToBase64(JSON.stringify(quoteOf(terms())))
+    const payments: string[] = []
+    const url = await market.listen((request, response) => {
+      const payment = request.headers['payment-signature']
+      if (typeof payment !== 'string') return response.writeHead(402, { 'payment-required': quote }).end()
+      return response.writeHead(payments.push(payment) === 1 ? 500 : 200).end()
+    })
+    const attempts = memoryAttempts()
+    const cappedAt = (maxPerRequest: string) => market.fetchOf(buyer, { attempts, maxPerRequest })(url)
+    expect((await cappedAt('0.25')).status).toBe(500)
+    await expect(cappedAt('0.249999')).rejects.toMatchObject({ code: 'over_cap', message: expect.stringMatching(/earlier payment .* 0\.25 USD/) as unknown })
+    expect((await cappedAt('0.25')).status).toBe(200)
+    expect([payments.length, new Set(payments).size]).toEqual([2, 1])
   })
 
   it('a 429 of something in between leaves the payment good for the next same call', async () => {

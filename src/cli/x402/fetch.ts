@@ -4,13 +4,14 @@ import { formatUsd, InputError, messageOf, parseUsd, quote } from '../../codec/i
 import type { PayingFetch, Quote } from '../../fetch/index.js'
 import type { SettleResponse } from '../../x402/wire.js'
 import { EXIT, ExitError } from '../exit.js'
-import { jsonOption, nodeOption, readNodeOptions } from '../options.js'
+import { jsonOption, nodeOption, parseSeconds, readNodeOptions } from '../options.js'
 import { oneLine, printJson, speaker } from '../output.js'
 
 interface FetchOptions {
   wallet?: string
   count: string
   max: string
+  patience: string
 }
 
 /** `sion x402 fetch URL` */
@@ -22,6 +23,7 @@ export function fetchCommand(): Command {
     .option('--wallet <WALLET>', 'The paying wallet')
     .option('--count <COUNT>', 'Fetch this many times', '1')
     .option('--max <MAX>', 'The most to pay (USD)', '1')
+    .option('--patience <SECONDS>', 'How long to send the same payment again while its outcome is not known', '60')
     .addOption(new Option('--chain <CHAIN>', 'The chain identity to pay on. Without it the node vouches for itself').env('SION_CHAIN'))
     .addOption(jsonOption())
     .action(fetchUrl)
@@ -32,7 +34,11 @@ async function fetchUrl(url: string, options: FetchOptions, command: Command): P
   checkUrl(url)
   const count = parseCount(options.count)
   parseUsd(options.max, '--max')
+  const patienceSeconds = parseSeconds(options.patience, '--patience', 86_400)
   if (options.wallet === undefined) throw new InputError('--wallet', 'name the wallet that pays, such as --wallet dana')
+
+  const { parseWalletName, sionHome } = await import('../../sdk/node.js')
+  parseWalletName(options.wallet, '--wallet')
 
   const say = speaker({ json })
   const { openSession } = await import('../session.js')
@@ -40,7 +46,6 @@ async function fetchUrl(url: string, options: FetchOptions, command: Command): P
   const wallet = await session.wallet(options.wallet, '--wallet')
   const { payingFetch } = await import('../../fetch/index.js')
   const { fileAttempts } = await import('../../fetch/attempt-files.js')
-  const { sionHome } = await import('../../sdk/node.js')
   const quotes: Quote[] = []
   const pay = payingFetch({
     wallet,
@@ -48,6 +53,7 @@ async function fetchUrl(url: string, options: FetchOptions, command: Command): P
     chain: session.trust.chain,
     maxPerRequest: options.max,
     maxTotal: options.max,
+    patienceSeconds,
     attempts: fileAttempts(join(sionHome(), 'attempts')),
     onQuote(quote) {
       quotes.push(quote)
@@ -88,8 +94,9 @@ async function fetchOnce(pay: PayingFetch, url: string): Promise<Fetched> {
   }
 }
 
-function exitOf(code: string): 1 | 3 | 5 {
+function exitOf(code: string): 1 | 3 | 4 | 5 {
   if (code === 'outcome_unknown') return EXIT.unknown
+  if (code === 'transaction_refused') return EXIT.refused
   return code === 'ledger_unavailable' ? EXIT.failed : EXIT.notSent
 }
 

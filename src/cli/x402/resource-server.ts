@@ -1,6 +1,5 @@
-import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
-import { messageOf, SionError } from '../../codec/index.js'
+import { serveHttp } from '../../facilitator/http-server.js'
 import { paywall, type SellerOptions } from '../../hono/node.js'
 
 export interface ResourceServerOptions {
@@ -36,21 +35,11 @@ export async function startResourceServer(options: ResourceServerOptions): Promi
   app.use('*', charge({ price, mimeType: mimeType.split(';')[0] ?? mimeType }))
   app.use('*', (context) => Promise.resolve(context.body(body, 200, { 'Content-Type': mimeType })))
 
-  const server = await new Promise<ReturnType<typeof serve>>((resolve, reject) => {
-    const starting = serve({ fetch: app.fetch, hostname: host, port }, () => resolve(starting))
-    starting.once('error', reject)
-  }).catch((cause: unknown) => {
-    throw new SionError('cannot_listen', `cannot listen on ${host}:${port}: ${messageOf(cause)}`, { cause })
-  })
-  const address = server.address()
-  const bound = typeof address === 'object' && address !== null ? address.port : port
+  const server = await serveHttp(app.fetch, host, port)
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    url: server.url,
     async stop() {
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        if ('closeIdleConnections' in server) server.closeIdleConnections()
-      })
+      await server.stop()
       await charge.close()
     },
   }

@@ -4,9 +4,9 @@ import { formatUsd, InputError, isId, quote, shortId } from '../../codec/index.j
 import type { StreamOptions } from '../../facilitator/seller.js'
 import { networkOf } from '../../pulse/index.js'
 import type { Session } from '../session.js'
-import { nodeOption, readNodeOptions } from '../options.js'
+import { nodeOption, parseNodeUrl, readNodeOptions } from '../options.js'
 import { print, progress } from '../output.js'
-import { interruption, openNonces, openTabs, parseListen, parseWhole, sellerName, serverLog, storePlace, type StoreOptions, type StorePlace } from '../serving.js'
+import { checkStore, interruption, openNonces, openTabs, parseListen, parseWhole, sellerName, serverLog, storePlace, type StoreOptions, type StorePlace } from '../serving.js'
 
 interface ServeOptions extends StoreOptions {
   listen: string
@@ -55,6 +55,10 @@ async function serve(payTo: string, options: ServeOptions, command: Command): Pr
   const { parsePrice } = await import('../../x402/price.js')
   const price = parsePrice(options.price, '--price')
   checkPath(options.path)
+  checkStore(options)
+  const { parseNameOrId, sionHome } = await import('../../sdk/node.js')
+  parseNameOrId(payTo, 'PAY_TO')
+  if (options.facilitator !== undefined) parseNodeUrl(options.facilitator, '--facilitator')
   const settleEvery = parseWhole(options.settleEvery, '--settle-every', 1, 1_000_000_000)
   const settleAfterSeconds = parseWhole(options.settleAfter, '--settle-after', 1, 86_400)
   const window = parseWhole(options.window, '--window', 0, 4_096)
@@ -68,7 +72,6 @@ async function serve(payTo: string, options: ServeOptions, command: Command): Pr
   const payee = await session.account(payTo, 'PAY_TO')
   const { chain } = session.trust
   const name = sellerName(payee, chain)
-  const { sionHome } = await import('../../sdk/node.js')
   const place = storePlace(options, join(sionHome(), 'serve', name))
   const streams = options.streams === true ? await streamOptions(session, payTo, place, name) : undefined
   const { startResourceServer } = await import('./resource-server.js')
