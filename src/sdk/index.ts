@@ -10,6 +10,35 @@ export {
   type VerifiedReceiptJson,
 } from './json.js'
 export { createNodeClient, type AccountClaim, type NodeClient, type Submission } from './node-client.js'
+export { PayerChain, type ChainSecret, type CheckpointJump } from './streams/payer-chain.js'
+export {
+  claimOf,
+  closeStream,
+  DEFAULT_STREAM_PULSES,
+  openStream,
+  readStream,
+  settleStream,
+  topUpStream,
+  type NewStream,
+  type OpenedStream,
+  type OpenStreamOptions,
+  type TopUp,
+} from './streams/stream-actions.js'
+export {
+  SLACK,
+  StreamError,
+  StreamPayer,
+  type LedgerSays,
+  type Place,
+  type Position,
+  type PositionLog,
+  type StreamErrorCode,
+  type StreamPayerOptions,
+  type StreamPayment,
+  type StreamPayRequest,
+  type StreamTerms,
+} from './streams/stream-payer.js'
+export type { LatestTerms, StreamSecret } from './streams/stream-secret.js'
 export {
   awaitOutcome,
   isLedgerAway,

@@ -1,5 +1,6 @@
 /** The part of the SDK that keeps files: Node only. */
 export { openNameBook, type NameBook } from './name-book.js'
+export { openStreamFiles, type OpenPayerOptions, type StreamFiles } from './streams/stream-files.js'
 export {
   openWalletStore,
   parseNameOrId,
