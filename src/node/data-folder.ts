@@ -119,7 +119,8 @@ function openEnvironment(path: string): RootDatabase<Buffer, Uint8Array> {
     const isNew = !existsSync(join(path, 'data.mdb'))
     if (isNew) {
       mkdirSync(path, { recursive: true, mode: 0o700 })
-      const other = readdirSync(path)
+      // A start that was killed may have left LMDB's lock file, and no more.
+      const other = readdirSync(path).filter((name) => name !== 'lock.mdb')
       if (other.length > 0) throw new Error(`it is no data folder, and holds other files (${quote(other[0] ?? '')})`)
       // It holds validators' keys, whoever made the folder.
       chmodSync(path, 0o700)

@@ -77,6 +77,12 @@ describe('the data folder', () => {
     expect(() => Store.open(parent)).toThrow(expect.objectContaining({ code: 'data_folder_unusable', message: expect.stringContaining('thesis.txt') }))
   })
 
+  it('is begun anew where a killed start left only a lock file', () => {
+    writeFileSync(join(parent, 'lock.mdb'), '')
+    folder = parent
+    expect(() => opened()).not.toThrow()
+  })
+
   it('that cannot be made is one clear line', () => {
     writeFileSync(join(parent, 'file'), '')
     expect(() => Store.open(join(parent, 'file', 'chain'))).toThrow(expect.objectContaining({ code: 'data_folder_unusable' }))
