@@ -45,9 +45,10 @@ export async function quoted(url: string): Promise<PaymentRequirements> {
 }
 
 /** A payment for what a seller asks for a URL, as the header of the request that it buys. */
-export async function paymentFor(market: Market, wallet: Wallet, url: string): Promise<{ digest: Id; headers: Record<string, string> }> {
-  const { digest, header } = await signedPayment(market, wallet, await quoted(url))
-  return { digest, headers: { 'payment-signature': header } }
+export async function paymentFor(market: Market, wallet: Wallet, url: string): Promise<{ digest: Id; nonce: string; headers: Record<string, string> }> {
+  const requirements = await quoted(url)
+  const { digest, header } = await signedPayment(market, wallet, requirements)
+  return { digest, nonce: String(requirements.extra['nonce']), headers: { 'payment-signature': header } }
 }
 
 /** The code and sentence with which an answer refuses a payment. */
