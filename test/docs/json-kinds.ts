@@ -1,13 +1,16 @@
-import { fromBase64, parseId, parseUsd } from '../../src/codec/index.js'
-import { decodeBody, decodeReceipt, decodeSigned } from '../../src/ledger/index.js'
+import { fromBase64, parseId, parseUsd, toHex } from '../../src/codec/index.js'
+import { decodeBody, devnetSeed, digestOf, TREASURY, USD } from '../../src/ledger/index.js'
 import { readError } from '../../src/light/answers.js'
-import { readStatus } from '../../src/sdk/status.js'
+import { checkReceipt } from '../../src/light/rules/index.js'
+import { decodePath, decodeStateProof } from '../../src/merkle/index.js'
+import { decodeHeader } from '../../src/pulse/index.js'
+import { walletFromSeed } from '../../src/sdk/index.js'
 import { parseExactPayload } from '../../src/x402/exact/payment.js'
 import { parsePaymentPayload, parsePaymentRequired, parseRequirements, parseSettleResponse, record } from '../../src/x402/wire.js'
 
 /**
- * What the second word of a ```json fence says the block is, and the parser that reads such a thing. A value that a
- * document cuts with `…` is put back in before: any bytes of the right form do.
+ * What the second word of a ```json fence says the block is, and how to tell that it is one: with the parsers and rules
+ * that a program would use. A payload that a document cuts with `…` is read no further than to its name.
  */
 export const jsonKinds: Record<string, (value: unknown) => void> = {
   'payment-required': (value) => void parsePaymentRequired(value),
@@ -28,15 +31,30 @@ export const jsonKinds: Record<string, (value: unknown) => void> = {
     if (!Array.isArray(kinds) || !Array.isArray(extensions)) throw new TypeError('kinds, extensions')
     record(signers, 'signers')
   },
-  status: (value) => void readStatus(value),
   account: (value) => {
     const { account, balance } = record(value, 'account')
     parseId(account, 'account')
     parseUsd(balance, 'balance')
   },
-  submission: (value) => void decodeSigned(fromBase64(record(value, 'submission')['transaction'], 'transaction')),
-  body: (value) => void decodeBody(fromBase64(record(value, 'body')['body'], 'body')),
-  receipt: (value) => void decodeReceipt(fromBase64(record(value, 'receipt')['receipt'], 'receipt')),
+  'state-proof': (value) => void decodeStateProof(value, 'proof'),
+  body: (value) => {
+    const { digest, body } = record(value, 'body')
+    if (digestOf(decodeBody(fromBase64(body, 'body'))) !== digest) throw new Error('the body does not hash to its digest')
+  },
+  receipt: (value) => {
+    const { receipt, proof, pulse } = record(value, 'receipt')
+    const { index, size, path } = record(proof, 'proof')
+    const bytes = fromBase64(receipt, 'receipt')
+    const header = decodeHeader(fromBase64(record(pulse, 'pulse')['header'], 'header'))
+    const digest = toHex(bytes.subarray(0, 32))
+    checkReceipt(bytes, { index: Number(index), size: Number(size), path: decodePath(path, 'path') }, header, digest)
+  },
+  vectors: (value) => {
+    const { devnetWallet, ...shown } = record(value, 'vectors')
+    const seed = devnetSeed(String(devnetWallet))
+    const known: Record<string, string> = { seed: toHex(seed), account: walletFromSeed(seed).account, treasury: TREASURY, asset: USD }
+    for (const [name, hex] of Object.entries(shown)) if (known[name] !== hex) throw new Error(`${name} is ${known[name]}`)
+  },
   error: (value) => {
     if (readError(value) === undefined) throw new TypeError('not an error of the API')
   },
