@@ -6,7 +6,9 @@ import { SETTLEMENT_PENDING } from '../x402/facilitator.js'
 import type { NonceStore } from '../x402/nonce-store.js'
 import type { SettleResponse } from '../x402/wire.js'
 
-const LEASE_MS = 60_000
+/** Renewed while the ledger is waited for; what a facilitator that died held is free again after it. */
+const LEASE_MS = 5_000
+const RENEW_MS = 1_500
 const HELD_WAIT_MS = 30_000
 const HELD_POLL_MS = 100
 /** A ledger executes a transaction once and shows its receipt for ever, so who was answered is kept as long. */
@@ -52,26 +54,25 @@ export async function settleOnce(
     await new Promise((resolve) => setTimeout(resolve, HELD_POLL_MS))
   }
 
+  const renewing = setInterval(() => {
+    // A renewal that fails is not the end: `spend` asks the store itself, and only its word counts.
+    store.renew(nonce, holder, LEASE_MS).catch(() => undefined)
+  }, RENEW_MS)
+  async function end(spent: boolean): Promise<void> {
+    clearInterval(renewing)
+    if (!spent) await store.release(nonce, holder)
+    else if (!(await store.spend(nonce, holder))) throw new SionError('store_unavailable', 'the settlement took longer than its lease')
+  }
+
   let response: SettleResponse
   try {
     response = await settle()
-    if (response.success && asker !== undefined && !(await store.spend(nonce, holder))) {
-      throw new SionError('store_unavailable', 'the settlement took longer than its lease')
-    }
+    // Who has a name may ask again for the same, so it is on record before the answer; others only get it once.
+    if (!response.success || asker !== undefined) await end(response.success)
   } catch (error) {
-    await store.release(nonce, holder).catch(() => undefined)
+    await end(false).catch(() => undefined)
     throw error
   }
-  if (!response.success) {
-    await store.release(nonce, holder)
-    return { response, delivered: async () => {} }
-  }
-  return {
-    response,
-    async delivered(arrived) {
-      if (asker !== undefined) return
-      if (arrived) await store.spend(nonce, holder)
-      else await store.release(nonce, holder)
-    },
-  }
+  if (!response.success || asker !== undefined) return { response, delivered: async () => {} }
+  return { response, delivered: end }
 }

@@ -277,6 +277,8 @@ describe('sion facilitator', () => {
       return (await fetch(`http://127.0.0.1:${port}/settle`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })).json()
     }
     expect(await settle()).toMatchObject({ success: true, transaction: payment.digest })
+    // Only once this is answered the first answer's delivery is on record.
+    expect(await settle()).toMatchObject({ success: false, extensions: { sion: { code: 'payment_used' } } })
 
     first.kill('SIGKILL')
     await first.result
