@@ -38,17 +38,21 @@ export class Budget {
    * @throws PaymentError `over_cap` or `over_total`; then nothing is taken.
    */
   take(amount: MicroUsd, host: string): void {
-    if (amount > this.#perRequest) {
-      throw new PaymentError(
-        'over_cap',
-        `the server asks ${formatUsd(amount)} USD, more than the ${formatUsd(this.#perRequest)} USD this client may pay`,
-      )
-    }
+    this.checkRequest(amount)
     const atHost = this.#spentAt.get(host) ?? 0n
     this.#checkTotal(amount, this.#spent, this.#total, 'in all')
     this.#checkTotal(amount, atHost, this.#perHost, `to ${host}`)
     this.#spent += amount
     this.#spentAt.set(host, atHost + amount)
+  }
+
+  /** @throws PaymentError `over_cap` for a price that one request may not cost. */
+  checkRequest(price: MicroUsd): void {
+    if (price <= this.#perRequest) return
+    throw new PaymentError(
+      'over_cap',
+      `the server asks ${formatUsd(price)} USD, more than the ${formatUsd(this.#perRequest)} USD this client may pay`,
+    )
   }
 
   /**

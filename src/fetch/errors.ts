@@ -1,4 +1,5 @@
 import { SionError } from '../codec/index.js'
+import type { StreamErrorCode } from '../sdk/index.js'
 
 /**
  * Why a call was not paid, or not known to be. What is *not sent* cost nothing; `outcome_unknown` may have: the same
@@ -15,6 +16,10 @@ export type PaymentErrorCode =
   /** Submitted by the payer itself, and not taken: nothing was paid. */
   | 'transaction_refused'
   | 'outcome_unknown'
+  /** Paid from a stream, and the answer was lost on the way: the same call, made again, pays for another. */
+  | 'answer_lost'
+  /** Nothing was revealed from the stream. */
+  | StreamErrorCode
 
 export class PaymentError extends SionError {
   override readonly name = 'PaymentError'

@@ -1,5 +1,5 @@
 export { memoryAttempts, type Attempt, type AttemptLog } from './attempts.js'
 export type { Caps } from './budget.js'
 export { PaymentError, type PaymentErrorCode } from './errors.js'
-export { payingFetch, type PayingFetch, type PayingFetchOptions, type Quote } from './paying-fetch.js'
+export { payingFetch, type PayingFetch, type PayingFetchOptions, type Payment, type Quote } from './paying-fetch.js'
 export { settlementOf } from './settlement.js'

@@ -1,27 +1,29 @@
-import { messageOf, type Id, type MicroUsd } from '../codec/index.js'
+import { InputError, type Id, type MicroUsd } from '../codec/index.js'
 import { httpTransport, type NodeTransport } from '../light/index.js'
-import { buildTransfer, createNodeClient, signTransaction, type Wallet } from '../sdk/index.js'
-import { purposeOf } from '../x402/quote.js'
+import { createNodeClient, type StreamPayer, type Wallet } from '../sdk/index.js'
 import type { PaymentRequired } from '../x402/wire.js'
-import { memoryAttempts, type Attempt, type AttemptLog } from './attempts.js'
+import { memoryAttempts, type AttemptLog } from './attempts.js'
 import { Budget, type Caps } from './budget.js'
 import { readCall, type Call } from './call.js'
 import { PaymentError } from './errors.js'
-import { chooseExact, quoteOf, type Offer } from './offer.js'
-import { redeem } from './redeem.js'
-import { amountOf, ticketFor } from './ticket.js'
+import { ExactCaller } from './exact-caller.js'
+import { quoteOf } from './offer.js'
+import { checkRedirect } from './redirect.js'
+import { StreamCaller } from './stream/stream-caller.js'
 
 export interface PayingFetchOptions extends Caps {
-  /** Who pays. */
-  wallet: Wallet
+  /** Who pays, with a transaction for each request. Not needed where all is paid from a stream. */
+  wallet?: Wallet
+  /** Pays from this stream wherever a server takes it; elsewhere with the wallet, if there is one. Its owner closes it. */
+  stream?: StreamPayer
   /** The ledger node, by address or transport. Default `http://127.0.0.1:8730`. */
   node?: string | NodeTransport
   /** The chain identity to pay on. Without it the node vouches for itself. */
   chain?: Id
   /** Sees a quote before anything is signed; a text refuses it, and says why. */
   onQuote?: (quote: Quote) => void | string | Promise<void | string>
-  /** Called when a payment has been signed and before it is sent. */
-  onPayment?: (payment: { transaction: Id; amount: MicroUsd; payee: Id; url: string }) => void
+  /** Called when a payment has been made ready and before it is sent. */
+  onPayment?: (payment: Payment) => void
   /** How long the same payment is sent again while its outcome is unknown. Default 60. */
   patienceSeconds?: number
   /** Where payments are written down before they are sent. Default: in memory. */
@@ -29,13 +31,24 @@ export interface PayingFetchOptions extends Caps {
   fetch?: typeof globalThis.fetch
 }
 
-/** What a server asks for one request. */
+/** A payment, by the transaction that was signed or by the position in its stream. */
+export interface Payment {
+  readonly transaction?: Id
+  readonly stream?: Id
+  readonly position?: number
+  /** Micro-USD. */
+  readonly amount: MicroUsd
+  readonly payee: Id
+  readonly url: string
+}
+
+/** What a server asks for one request, and for every later one to the same URL where it is paid from a stream. */
 export interface Quote {
   readonly url: string
   /** Micro-USD. */
   readonly amount: MicroUsd
   readonly payee: Id
-  readonly scheme: 'exact'
+  readonly scheme: 'exact' | 'stream'
   readonly required: PaymentRequired
 }
 
@@ -45,77 +58,37 @@ export interface PayingFetch {
   spent(): MicroUsd
 }
 
-/** A payment is executed within this many Pulses or never. At four a second that is half of a quote's life. */
-const VALIDITY_PULSES = 600
-
 /**
  * A fetch that pays: it learns the price from the 402, checks it against the caps, signs exactly that, sends the request
  * once more with the payment, and returns the ordinary Response; `settlementOf(response)` has what the server said of
  * the payment. One call pays once: while a payment's fate is unknown the same payment is sent again, and only for the
  * same call.
  *
- * @throws (from a call) PaymentError, see its codes; TypeError from fetch where the server cannot be reached unpaid; the
- *   signal's reason. After an abort, as after `outcome_unknown`, the same call goes on with the same payment.
+ * From a stream, calls to a URL after its first one are paid up front, without a 402; and at the same time, if the server
+ * offers a window, else one after the other.
+ *
+ * @throws InputError for options that cannot be. From a call: PaymentError, see its codes; TypeError from fetch where the
+ *   server cannot be reached and nothing was sent; the signal's reason. After an abort, as after `outcome_unknown`, the same call goes on with the same payment.
  */
 export function payingFetch(options: PayingFetchOptions): PayingFetch {
-  const { wallet, node = 'http://127.0.0.1:8730', chain: pinned, onQuote, onPayment, patienceSeconds = 60 } = options
-  const { attempts = memoryAttempts(), fetch = globalThis.fetch } = options
+  const { wallet, stream, node = 'http://127.0.0.1:8730', chain = stream?.terms.chain, onQuote, onPayment = () => {} } = options
+  const { attempts = memoryAttempts(), fetch = globalThis.fetch, patienceSeconds = 60 } = options
+  if (wallet === undefined && stream === undefined) throw new InputError('wallet', 'who pays? Give a wallet, a stream, or both')
+  if (stream !== undefined && chain !== stream.terms.chain) throw new InputError('stream', `it is on chain ${stream.terms.chain}, not on ${chain}`)
   const budget = new Budget(options)
+
+  const show = (scheme: Quote['scheme']) => async (offer: Omit<Quote, 'scheme'>) => {
+    const refused = await onQuote?.({ ...offer, scheme })
+    if (typeof refused === 'string') throw new PaymentError('quote_refused', refused)
+  }
+  const common = { budget, fetch, patienceSeconds, onPayment }
+  const streams = stream === undefined ? undefined : new StreamCaller({ ...common, payer: stream, show: show('stream') })
   const ledger = createNodeClient(typeof node === 'string' ? httpTransport(node) : node)
-  const redeeming = { fetch, ledger, wallet, attempts, patienceSeconds }
-  let chain: Promise<Id> | undefined
+  const exact = wallet === undefined ? undefined : new ExactCaller({ ...common, wallet, ledger, chain, attempts, show: show('exact') })
+  const payer = `${wallet?.account ?? stream?.terms.stream} ${options.chain ?? ''}`
 
-  function theChain(): Promise<Id> {
-    chain ??= pinned === undefined ? ledgerAnswer(ledger.status().then((status) => status.chain)) : Promise.resolve(pinned)
-    chain.catch(() => {
-      chain = undefined
-    })
-    return chain
-  }
-
-  async function pay(call: Call, url: string, offer: Offer, required: PaymentRequired): Promise<Attempt> {
-    const { host } = new URL(url)
-    budget.take(offer.amount, host)
-    try {
-      const refused = await onQuote?.({ url, amount: offer.amount, payee: offer.payee, scheme: 'exact', required })
-      if (typeof refused === 'string') throw new PaymentError('quote_refused', refused)
-      const account = await ledgerAnswer(ledger.account(wallet.account, { signal: call.signal }), call.signal)
-      const body = buildTransfer({
-        wallet,
-        chain: await theChain(),
-        pulse: account.pulse,
-        to: offer.payee,
-        amount: offer.amount,
-        purpose: purposeOf(offer.nonce),
-        validForPulses: VALIDITY_PULSES,
-      })
-      const signed = await signTransaction(wallet, body, account)
-      const attempt = await ticketFor(wallet, url, offer.requirements, signed, account.dual)
-      onPayment?.({ transaction: signed.digest, amount: offer.amount, payee: offer.payee, url })
-      // Last: what is written down will be sent, now or by the next call.
-      await attempts.save(call.key, attempt)
-      return attempt
-    } catch (error) {
-      budget.giveBack(offer.amount, host)
-      throw error
-    }
-  }
-
-  async function resume(call: Call, earlier: Attempt): Promise<Response> {
-    try {
-      budget.checkEarlier(amountOf(earlier), earlier.transaction)
-    } catch (error) {
-      await attempts.release(call.key, earlier)
-      throw error
-    }
-    return redeem(call, earlier, redeeming)
-  }
-
-  const call = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
-    const call = await readCall(`${wallet.account} ${pinned ?? ''}`, input, init)
-    const earlier = await attempts.take(call.key)
-    if (earlier !== undefined) return resume(call, earlier)
-
+  /** The call without a payment, and then with the one that its 402 asks for. */
+  async function askAndPay(call: Call): Promise<Response> {
     const first = await fetch(call.request())
     if (first.status !== 402) return first
     const required = quoteOf(first)
@@ -123,30 +96,17 @@ export function payingFetch(options: PayingFetchOptions): PayingFetch {
     await first.body?.cancel()
     const url = first.url === '' ? call.url : first.url
     checkRedirect(call, url)
-    const offer = chooseExact(required, await theChain())
-    return redeem(call, await pay(call, url, offer, required), redeeming)
+    const paid = await streams?.quoted(call, url, required)
+    if (paid !== undefined && !('problem' in paid)) return paid
+    if (exact !== undefined) return exact.quoted(call, url, required)
+    throw new PaymentError('no_payable_offer', paid?.problem ?? 'nobody pays')
+  }
+
+  const call = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
+    const call = await readCall(payer, input, init)
+    const resumed = await exact?.resume(call)
+    if (resumed !== undefined) return resumed
+    return streams === undefined ? askAndPay(call) : streams.call(call, () => askAndPay(call))
   }
   return Object.assign(call, { spent: () => budget.spent })
-}
-
-/** A call that was redirected pays only where the caller has business, and where it is the same call. */
-function checkRedirect(call: Call, url: string): void {
-  if (url === call.url.split('#', 1)[0]) return
-  const { origin } = new URL(url)
-  const from = new URL(call.url).origin
-  if (origin !== from) {
-    throw new PaymentError('redirected', `${from} sent this call to ${origin}, which asks for money: call that address itself if you mean it`)
-  }
-  if (call.method !== 'GET' && call.method !== 'HEAD') {
-    throw new PaymentError('redirected', `this ${call.method} was redirected to ${url}, which asks for money: call that address itself if you mean it`)
-  }
-}
-
-async function ledgerAnswer<T>(asked: Promise<T>, signal?: AbortSignal): Promise<T> {
-  try {
-    return await asked
-  } catch (cause) {
-    signal?.throwIfAborted()
-    throw new PaymentError('ledger_unavailable', `nothing was paid: ${messageOf(cause)}`, { cause })
-  }
 }

@@ -6,7 +6,9 @@ import type { SettleResponse } from '../x402/wire.js'
 import type { Attempt, AttemptLog } from './attempts.js'
 import type { Call } from './call.js'
 import { PaymentError } from './errors.js'
-import { attachSettlement, readSettlement } from './settlement.js'
+import { followPaid } from './redirect.js'
+import { pause, retryAfterMs } from './retry.js'
+import { readSettlement } from './settlement.js'
 import { shorter } from './ticket.js'
 
 export interface RedeemOptions {
@@ -83,12 +85,7 @@ async function finish(
   { fetch, attempts }: RedeemOptions,
 ): Promise<Response> {
   if (isAnswered(response, settlement)) await attempts.clear(call.key, attempt)
-  const location = response.headers.get('location')
-  if (response.status < 300 || response.status >= 400 || location === null || call.redirect !== 'follow') return response
-  // The redirect was bought; where it leads, the payment does not go.
-  await response.body?.cancel()
-  const url = new URL(location, attempt.url).href
-  return attachSettlement(await fetch(call.request({ url, method: methodAfter(response.status, call.method) })), settlement)
+  return followPaid(call, attempt.url, response, settlement, fetch)
 }
 
 /**
@@ -131,30 +128,4 @@ async function submitOwn(ledger: NodeClient, bytes: string, signal: AbortSignal)
   if (submitted.kind === 'refused' && submitted.code !== 'expired') {
     throw new PaymentError('transaction_refused', `the ledger refused the payment: ${submitted.reason}`)
   }
-}
-
-/** The method with which a redirect is followed (Fetch standard, "HTTP-redirect fetch"). */
-function methodAfter(status: number, method: string): string {
-  if (status === 303) return method === 'HEAD' ? 'HEAD' : 'GET'
-  return (status === 301 || status === 302) && method === 'POST' ? 'GET' : method
-}
-
-function retryAfterMs(response: Response): number | undefined {
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
-  return Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 10) * 1_000 : undefined
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted()
-    const stop = (): void => {
-      clearTimeout(timer)
-      reject(signal.reason as Error)
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop)
-      resolve()
-    }, ms)
-    signal.addEventListener('abort', stop, { once: true })
-  })
 }
