@@ -41,6 +41,7 @@ interface Answer {
 const MOST_PRICES = 1_000
 const RESEND_AFTER_MS = 50
 const RETRY_MS = 1_000
+const AFTER_ABORT_MS = 50
 
 /**
  * Pays calls from one stream. A price once quoted for a method and URL is paid up front from then on, and calls for it
@@ -66,11 +67,12 @@ export class StreamCaller {
    */
   async call(call: Call, ask: () => Promise<Response>): Promise<Response> {
     const key = keyOf(call)
-    await this.#asking.get(key)
+    const asking = this.#asking.get(key)
+    if (asking !== undefined) await asking
     const price = this.#prices.get(key)
     if (price !== undefined) return this.#pay(call, price)
-    // Whoever asked before has not been quoted: each call is on its own.
-    if (this.#asking.has(key)) return ask()
+    // Whoever was waited for has not been quoted: each call is on its own.
+    if (asking !== undefined) return ask()
     let known = (): void => {}
     this.#asking.set(
       key,
@@ -128,8 +130,8 @@ export class StreamCaller {
       }
       this.#charged.keep(payment)
       if (verdict.kind === 'silent') {
-        // Not priced any more, or not the seller's answer: the next call asks again.
-        this.#prices.delete(key)
+        // Not priced any more, perhaps: the next call asks. Or not the seller's answer.
+        if (response.status < 500) this.#prices.delete(key)
         payment.lost()
         return response
       }
@@ -150,7 +152,7 @@ export class StreamCaller {
       }
       await response.body?.cancel()
       try {
-        if (renewal !== undefined) await this.#agree(renewal.price, renewal.required)
+        if (renewal !== undefined) await this.#renew(key, renewal.price, renewal.required)
       } catch (error) {
         payment.returned()
         throw error
@@ -176,18 +178,20 @@ export class StreamCaller {
       this.#prices.delete(key)
       return undefined
     }
-    if (sameOffer(offer, price.offer)) return undefined
-    const renewed = { url: price.url, offer }
-    this.#remember(key, renewed)
-    return { price: renewed, required }
+    return sameOffer(offer, price.offer) ? undefined : { price: { url: price.url, offer }, required }
+  }
+
+  async #renew(key: string, price: Price, required: PaymentRequired): Promise<void> {
+    this.#prices.delete(key)
+    await this.#agree(price, required)
+    this.#remember(key, price)
   }
 
   /** Sends a payment until there is an answer: once more where the connection broke, and while the seller is busy. */
   async #send(call: Call, price: Price, payment: StreamPayment): Promise<Answer> {
-    const { fetch, patienceSeconds, onPayment, budget } = this.#options
+    const { fetch, patienceSeconds, onPayment } = this.#options
     const { url, offer } = price
     try {
-      budget.checkRequest(offer.amount)
       this.#charged.take(payment, new URL(url).host)
     } catch (error) {
       payment.returned()
@@ -217,7 +221,10 @@ export class StreamCaller {
       }
     } catch (error) {
       this.#charged.keep(payment)
-      payment.lost()
+      // A seller takes a moment to see that a caller is gone, and gives the step back then. Who came at once with the same
+      // step would be told that it is used, and with the next one that it is not.
+      if (call.signal.aborted) setTimeout(() => payment.lost(), AFTER_ABORT_MS)
+      else payment.lost()
       throw error
     }
   }
