@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import express from 'express'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inlineSignatures } from '../../src/crypto/signatures.js'
+import { paywall } from '../../src/express/index.js'
 import { localFacilitator } from '../../src/facilitator/local.js'
 import { startFacilitator, type FacilitatorService } from '../../src/facilitator/service.js'
 import { createLightClient, httpTransport } from '../../src/light/index.js'
@@ -311,6 +313,23 @@ describe('a seller with a facilitator’s address', () => {
     expect([impatient.spent(), (await market.received(shop.payee)).payments]).toEqual([250_000n, 2])
     await remote.stop()
     rmSync(folder, { recursive: true })
+  })
+
+  it('is closed, not open, while the facilitator was never there, and opens by itself', async () => {
+    const spare = await startService()
+    const { port } = new URL(spare.url)
+    await spare.stop()
+    const charge = paywall({ payTo: newWallet().id, store: memoryNonceStore(), facilitator: spare.url, signatures: inlineSignatures })
+    market.defer(() => charge.close())
+    const app = express()
+    app.get('/x', charge('0.25'), (_, response) => void response.json({ x: 1 }))
+    const url = await market.listen(app)
+    await expect(charge.ready()).rejects.toMatchObject({ code: 'facilitator_unavailable' })
+    const closed = await fetch(`${url}/x`)
+    expect([closed.status, closed.headers.get('retry-after'), await closed.json()]).toMatchObject([503, '2', { code: 'facilitator_unavailable' }])
+    await startService({ port: Number(port) })
+    await charge.ready()
+    expect((await market.fetchOf(buyer)(`${url}/x`)).status).toBe(200)
   })
 
   it('stays closed with a key that the facilitator does not know', async () => {
