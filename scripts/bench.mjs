@@ -1,6 +1,7 @@
 // `node scripts/bench.mjs bench/NAME.ts [arguments]`: runs a bench, which is TypeScript, with plain node. What it imports
 // from src is taken from dist, so that the code which is measured is the code that is shipped; the bench itself and what
-// it borrows from test/support are compiled to a file that is gone afterwards.
+// it borrows from test/support are compiled to a file that is gone afterwards. BENCH_NODE_FLAGS are node's own flags, such
+// as --cpu-prof.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
@@ -36,7 +37,8 @@ await build({
 })
 
 const path = join(folder, file)
-const bench = spawn(process.execPath, ['--expose-gc', path, ...args], { stdio: 'inherit' })
+const flags = (process.env.BENCH_NODE_FLAGS ?? '--expose-gc').split(' ')
+const bench = spawn(process.execPath, [...flags, path, ...args], { stdio: 'inherit' })
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => bench.kill(signal))
 bench.once('close', (code) => {
   rmSync(path, { force: true })

@@ -6,6 +6,7 @@ import { decodePath, decodeStateProof } from '../../src/merkle/index.js'
 import { decodeHeader } from '../../src/pulse/index.js'
 import { walletFromSeed } from '../../src/sdk/index.js'
 import { parseExactPayload } from '../../src/x402/exact/payment.js'
+import { parseStreamPayload } from '../../src/x402/stream/payment.js'
 import { parsePaymentPayload, parsePaymentRequired, parseRequirements, parseSettleResponse, record } from '../../src/x402/wire.js'
 
 /**
@@ -17,7 +18,9 @@ export const jsonKinds: Record<string, (value: unknown) => void> = {
   requirements: (value) => void parseRequirements(value, 'requirements'),
   payment: (value) => {
     const payment = parsePaymentPayload(value)
-    if (!isCut(payment.payload)) parseExactPayload(payment.payload)
+    if (isCut(payment.payload)) return
+    if (payment.accepted.scheme === 'stream') parseStreamPayload(payment.payload)
+    else parseExactPayload(payment.payload)
   },
   settlement: (value) => void parseSettleResponse(value),
   'verify-request': (value) => facilitatorRequest(value),
