@@ -43,9 +43,9 @@ beforeAll(() => {
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
 describe('the packed package', () => {
-  it('holds what was built, its sources and the documents, and nothing else', () => {
+  it('holds what was built, its sources, the documents and the examples, and nothing else', () => {
     const top = readdirSync(installed).sort()
-    expect(top).toEqual(['README.md', 'dist', 'docs', 'package.json', 'src'])
+    expect(top).toEqual(['README.md', 'dist', 'docs', 'examples', 'package.json', 'src'])
     expect(existsSync(join(installed, 'dist', 'x402', 'stores', 'lua', 'claim.lua'))).toBe(true)
     // What is not built from a source that there is would be a leftover of another version.
     const strays = filesUnder(join(installed, 'dist'))
