@@ -6,6 +6,7 @@ import { walletCommand } from './wallet.js'
 import { faucetCommand, payCommand } from './pay.js'
 import { facilitatorCommand } from './facilitator.js'
 import { balanceCommand, receiptCommand, statusCommand } from './read.js'
+import { streamCommand } from './stream/index.js'
 import { x402Command } from './x402/index.js'
 
 /** One line a family; each builds its commands without loading what they need, so that `sion --help` is quick. */
@@ -17,6 +18,7 @@ const families: (() => Command)[] = [
   balanceCommand,
   payCommand,
   receiptCommand,
+  streamCommand,
   x402Command,
   facilitatorCommand,
   deskCommand,

@@ -1,20 +1,34 @@
 import type { Id } from '../codec/index.js'
 import { receiptSentence, type Action } from '../ledger/index.js'
-import { awaitOutcome, outcomeJson, transact, type Outcome, type Submission, type Wallet } from '../sdk/index.js'
+import { awaitOutcome, outcomeJson, transact, type Outcome, type Submission, type TransactOptions, type Wallet } from '../sdk/index.js'
 import { EXIT, ExitError } from './exit.js'
 import { printJson, progress } from './output.js'
 import type { Session } from './session.js'
 
 /** Shows what is about to be signed, signs and submits it, waits, and prints what became of it. */
 export async function signAndPrint(session: Session, wallet: Wallet, action: Action): Promise<void> {
+  await actAndPrint(session, wallet, (hooks) => transact(session.ledger, wallet, action, hooks))
+}
+
+/**
+ * The same for whatever builds a transaction: `act` passes the hooks on. `more` is shown with the outcome in JSON.
+ * @throws ExitError where it was refused, or its outcome is not known.
+ */
+export async function actAndPrint(
+  session: Session,
+  wallet: Wallet,
+  act: (hooks: TransactOptions) => Promise<Outcome>,
+  more: () => Record<string, unknown> = () => ({}),
+): Promise<Outcome> {
   const interruptible = new Interruptible()
   try {
-    const outcome = await transact(session.ledger, wallet, action, {
+    const outcome = await act({
       names: session.names,
       onIntent: (sentence) => session.say(`${wallet.name ?? session.names(wallet.account)} signs: ${sentence}`),
       onSend: ({ digest }) => interruptible.sent(digest),
     })
-    printOutcome(session, outcome)
+    printOutcome(session, outcome, more())
+    return outcome
   } finally {
     interruptible.end()
   }
@@ -39,13 +53,13 @@ export async function waitAndPrint(session: Session, submission: Submission): Pr
   }
 }
 
-function printOutcome(session: Session, outcome: Outcome): void {
+function printOutcome(session: Session, outcome: Outcome, more: Record<string, unknown> = {}): void {
   if (outcome.kind === 'settled' || outcome.kind === 'failed') {
     const { receipt } = outcome.receipt
     session.say(`Pulse ${receipt.pulse}: ${receiptSentence(receipt, session.names)}`)
     session.say(`  digest ${receipt.digest}`)
   }
-  if (session.json) printJson(outcomeJson(outcome, session.names))
+  if (session.json) printJson({ ...outcomeJson(outcome, session.names), ...more })
   switch (outcome.kind) {
     case 'settled':
       return
