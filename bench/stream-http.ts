@@ -36,6 +36,8 @@ export interface HttpRow {
   readonly requestsPerSecond: number
   /** Of the unpriced route of the same framework: the median of each round's ratio. */
   readonly ratio: number
+  /** Of the server's process, microseconds for each request. */
+  readonly cpuMicroseconds: number
   readonly headerBytes: number
 }
 
@@ -45,6 +47,7 @@ interface Variant {
   readonly port: number
   readonly streams: LoadStream[]
   readonly rates: number[]
+  readonly cpu: number[]
   headerBytes: number
 }
 
@@ -59,7 +62,7 @@ export async function benchHttp(seconds: number, rounds: number, say: (line: str
     const { chain, open } = await payer(node, say)
     const requirements = streamRequirements({ chain, payee: devnetWallet('bob').account, amount: AMOUNT, margin: 10, window: 0 })
     const variants: Variant[] = []
-    for (const framework of ['Express', 'Hono'] as const) {
+    for (const framework of (process.argv[4] ?? 'Express,Hono').split(',') as ('Express'|'Hono')[]) {
       variants.push(await serveVariant(framework, 'unpriced', undefined, node, [], ends))
       for (const [name, store] of stores(redis.url, join(folder, framework), framework)) {
         variants.push(await serveVariant(framework, name, store, node, await open(CONNECTIONS), ends))
@@ -68,6 +71,7 @@ export async function benchHttp(seconds: number, rounds: number, say: (line: str
     for (let round = -1; round < rounds; round++) {
       for (const variant of variants) {
         const { port, streams } = variant
+        const before = process.cpuUsage()
         const result = await loader.run({ port, path: '/paid', milliseconds: round < 0 ? 1_000 : seconds * 1_000, streams, connections: CONNECTIONS, requirements })
         for (const [i, next] of result.next.entries()) streams[i] = { ...streams[i]!, next }
         const bad = Object.keys(result.statuses).filter((status) => status !== '200')
@@ -75,8 +79,10 @@ export async function benchHttp(seconds: number, rounds: number, say: (line: str
         // The first round warms up and is not counted.
         if (round < 0) continue
         variant.rates.push((result.answered / result.milliseconds) * 1_000)
+        const { user, system } = process.cpuUsage(before)
+        variant.cpu.push((user + system) / result.answered)
         variant.headerBytes = result.headerBytes
-        say(`${variant.framework} ${variant.name}: ${Math.round(variant.rates.at(-1)!)} requests/s`)
+        say(`${variant.framework} ${variant.name}: ${Math.round(variant.rates.at(-1)!)} requests/s, ${Math.round(variant.cpu.at(-1)!)} µs of CPU each, user ${Math.round(user/result.answered)} sys ${Math.round(system/result.answered)}`)
       }
     }
     return variants.map((variant) => row(variant, variants))
@@ -89,10 +95,10 @@ export async function benchHttp(seconds: number, rounds: number, say: (line: str
   }
 }
 
-function row({ framework, name, rates, headerBytes }: Variant, variants: readonly Variant[]): HttpRow {
+function row({ framework, name, rates, cpu, headerBytes }: Variant, variants: readonly Variant[]): HttpRow {
   const unpriced = variants.find((other) => other.framework === framework && other.name === 'unpriced')
   const ratios = rates.map((rate, i) => rate / (unpriced?.rates[i] ?? rate))
-  return { framework, variant: name, requestsPerSecond: median(rates), ratio: median(ratios), headerBytes }
+  return { framework, variant: name, requestsPerSecond: median(rates), ratio: median(ratios), cpuMicroseconds: Math.round(median(cpu)), headerBytes }
 }
 
 function median(values: readonly number[]): number {
@@ -102,6 +108,7 @@ function median(values: readonly number[]): number {
 
 function* stores(redisUrl: string, folder: string, name: string): Generator<[string, DeskStore]> {
   yield ['memory', memoryDeskStore()]
+  if (process.argv[5] === 'memory') return
   yield ['Redis', redisDeskStore({ url: redisUrl, prefix: `bench:${name}` })]
   yield ['folder', embeddedDeskStore(folder)]
 }
@@ -172,7 +179,7 @@ async function serveVariant(
         server.closeAllConnections()
       }),
   )
-  return { framework, name, port: (server.address() as AddressInfo).port, streams, rates: [], headerBytes: 0 }
+  return { framework, name, port: (server.address() as AddressInfo).port, streams, rates: [], cpu: [], headerBytes: 0 }
 }
 
 type SellerOptions = Parameters<typeof expressPaywall>[0]

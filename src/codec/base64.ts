@@ -44,6 +44,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Base64 of the UTF-8 of a text: how x402's headers carry JSON, emoji included. */
 export function textToBase64(text: string): string {
+  if (typeof Buffer !== 'undefined') return Buffer.from(text, 'utf8').toString('base64')
   return toBase64(encoder.encode(text))
 }
 

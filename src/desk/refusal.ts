@@ -18,6 +18,7 @@ export type RefusalCode =
   | 'outside_window'
   | 'already_used'
   | 'wrong_element'
+  | 'jump_due'
   | 'jump_past_end'
   | 'jump_index'
   | 'jump_path_length'
@@ -82,6 +83,8 @@ export const refusals = {
     refuse('already_used', `${first === last ? `step ${first} was` : `steps ${first} to ${last} were`} used before`, place),
   element: (position: number, place: Place): Refusal =>
     refuse('wrong_element', `the element is not the stream's at position ${position}`, place),
+  jumpDue: (index: number, place: Place): Refusal =>
+    refuse('jump_due', `the first payment past checkpoint ${index} carries its jump`, place),
   jumpPastEnd: (index: number, count: number): Refusal =>
     refuse('jump_past_end', `checkpoint ${index} is past the stream's last one, ${count}`),
   jumpIndex: (index: number, position: number): Refusal =>

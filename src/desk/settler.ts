@@ -104,13 +104,15 @@ export class Settler {
     clearTimeout(this.#timer)
     this.#timer = undefined
     await this.#running
-    for (let left = Math.ceil((this.#options.shutdownSeconds * 1_000) / RETRY_AT_STOP_MS); ; left--) {
+    // By real time: a ledger that hangs takes its time for every answer, and somebody waits for the end.
+    const giveUpAt = performance.now() + this.#options.shutdownSeconds * 1_000
+    for (;;) {
       const problem = await this.settleAll().then(
         ({ problems }) => problems[0]?.reason,
         (error: unknown) => messageOf(error),
       )
       if (problem === undefined) return
-      if (left <= 0) {
+      if (performance.now() >= giveUpAt) {
         this.#desk.logger.error({ problem }, `stopping with unsettled streams, which stay in the store: ${problem}`)
         return
       }

@@ -55,6 +55,12 @@ export class PaymentWork implements Work {
     const { jump } = payment
     const jumpRefused = jump === undefined ? undefined : checkJump(payment, jump, view, draft.jumps)
     if (jumpRefused !== undefined) return jumpRefused
+    // The root is the payer's word. A checkpoint that it does not prove as it passes could be a false one, from which it
+    // would settle by itself and leave the desk with elements that walk down to nothing.
+    const checkpoint = Math.floor(payment.position / CHECKPOINT_EVERY)
+    if (jump === undefined && checkpoint > Math.floor(tab.tip / CHECKPOINT_EVERY)) {
+      return refusals.jumpDue(checkpoint, placeOf(tab, window))
+    }
 
     const needed = tab.sold + steps
     const left = view.record.lastPulse - this.line.pulseOf(view, draft)
@@ -109,7 +115,8 @@ function keepJump(draft: Draft, jump: Jump): void {
   const kept = draft.jumps.filter(({ index }) => index >= lowest)
   kept.push({ index: jump.index, path: jump.path.map((node) => node.slice()) })
   kept.sort((a, b) => a.index - b.index)
-  draft.jumps = kept.slice(0, MAX_JUMPS)
+  // The lowest serve next; the highest is the one that its payer takes for known and does not send again.
+  draft.jumps = kept.length <= MAX_JUMPS ? kept : [...kept.slice(0, MAX_JUMPS - 1), ...kept.slice(-1)]
   draft.jumpsChanged = true
 }
 

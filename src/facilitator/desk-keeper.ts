@@ -1,4 +1,4 @@
-import type { Id } from '../codec/index.js'
+import { describe, InputError, type Id } from '../codec/index.js'
 import { Settler, StreamDesk, type DeskStore } from '../desk/index.js'
 import type { Ledger, Wallet } from '../sdk/index.js'
 import type { Logger } from '../x402/logger.js'
@@ -16,8 +16,14 @@ export interface DeskKeeperOptions {
   readonly margin?: number
   readonly settleEvery?: number
   readonly settleAfterSeconds?: number
+  readonly leaseSeconds?: number
   readonly logger: Logger
 }
+
+const KNOWN = new Set('ledger wallet store payee window margin settleEvery settleAfterSeconds leaseSeconds logger'.split(' '))
+
+/** A server that dies while it settles keeps others from that stream for so long; settling one twice costs a fee, no more. */
+const SETTLING_LEASE_SECONDS = 20
 
 /** A desk with its settler: what starts and stops together. */
 export interface DeskKeeper {
@@ -29,9 +35,12 @@ export interface DeskKeeper {
   stop(): Promise<void>
 }
 
-/** @throws InputError naming an option that is out of its limits. */
+/** @throws InputError naming an option that is unknown or out of its limits. */
 export function keepDesk(options: DeskKeeperOptions): DeskKeeper {
-  const { ledger, wallet, store, payee, logger, window = 0, margin = 10, settleEvery, settleAfterSeconds } = options
+  for (const name of Object.keys(options)) if (!KNOWN.has(name)) throw new InputError(`streams.${name}`, 'not an option of a desk for streams')
+  const { ledger, wallet, store, payee, logger, window = 0, margin = 10, settleEvery, settleAfterSeconds, leaseSeconds } = options
+  if (typeof store?.swap !== 'function') throw new InputError('streams.store', `expected a store of sion-x402/stores, not ${describe(store)}`)
+  if (typeof wallet?.account !== 'string') throw new InputError('streams.wallet', `expected a wallet, not ${describe(wallet)}`)
   const desk = new StreamDesk({
     store,
     ledger: streamLedger(ledger, wallet),
@@ -40,13 +49,14 @@ export function keepDesk(options: DeskKeeperOptions): DeskKeeper {
     ...(payee === undefined ? {} : { payee }),
     ...(settleEvery === undefined ? {} : { settleEvery }),
     ...(settleAfterSeconds === undefined ? {} : { settleAfterSeconds }),
+    ...(leaseSeconds === undefined ? {} : { leaseSeconds }),
     logger: {
       info: (_, line) => logger.info(line),
       warn: (_, line) => logger.warn(line),
       error: (_, line) => logger.error(line),
     },
   })
-  const settler = new Settler({ desk })
+  const settler = new Settler({ desk, leaseSeconds: SETTLING_LEASE_SECONDS })
   return {
     desk,
     settler,

@@ -62,6 +62,8 @@ export interface StreamOptions {
   settleEvery?: number
   /** Settle a stream's payments at the latest this many seconds after the first unsettled one. Default 30. */
   settleAfterSeconds?: number
+  /** What a server was answering counts as served when it was silent for this long; while it lives it says so. Default 30. */
+  leaseSeconds?: number
 }
 
 /** What the runtime's entry point verifies with, and closes with the seller. */
@@ -178,6 +180,9 @@ function streamsOf(
   logger: Logger,
 ): SellerStreams | undefined {
   if (streams === undefined) return undefined
+  if (streams !== 'facilitator' && (typeof streams !== 'object' || streams === null)) {
+    throw new InputError('streams', `expected { wallet, store, … } or 'facilitator', not ${describe(streams)}`)
+  }
   if (streams === 'facilitator') {
     return { scheme: remoteStreamSeller({ payee, facilitator }), start() {}, async stop() {} }
   }

@@ -36,30 +36,73 @@ async function handle(route: Route<Context>, context: Context, next: () => Promi
 
 /** Lets the handler answer and holds its response back until the payment has bought it. */
 async function sell(context: Context, admission: PaidAdmission, next: () => Promise<void>): Promise<void> {
-  const { signal } = context.req.raw
-  const left = (): void => void admission.release()
-  if (signal.aborted) return release(context, admission)
-  signal.addEventListener('abort', left)
+  const client = clientOf(context)
+  if (client.gone()) return release(context, admission)
+  const unwatch = client.onGone(() => void admission.release())
   try {
     await next()
   } catch (error) {
     await admission.release()
     throw error
   } finally {
-    signal.removeEventListener('abort', left)
+    unwatch()
   }
   // A handler that gave no response at all is Hono's error to report.
   if (!context.finalized) return admission.release()
-  if (signal.aborted) return release(context, admission)
+  if (client.gone()) return release(context, admission)
 
-  const outcome = await admission.finish(context.res.status)
+  const { status } = context.res
+  const outcome = admission.finishNow === undefined ? await admission.finish(status) : { headers: admission.finishNow(status) }
   if ('answer' in outcome) {
     const kept = [...context.res.headers].filter(([name]) => keptOnReplacement(name))
     await discard(context.res)
     return answer(context, outcome.answer, new Headers(kept))
   }
-  if (signal.aborted) return release(context, admission)
+  if (client.gone()) return release(context, admission)
   if (Object.keys(outcome.headers).length > 0) settle(context, outcome.headers)
+}
+
+interface Client {
+  gone(): boolean
+  /** Returns how to stop listening. */
+  onGone(listener: () => void): () => void
+}
+
+/**
+ * Whether the client is still there. Under Node the adapter's own response says so; the request's signal would too, but
+ * asking for it there builds a whole Request, which costs as much as all of a stream payment.
+ */
+function clientOf(context: Context): Client {
+  const outgoing: unknown = typeof context.env === 'object' ? context.env?.outgoing : undefined
+  if (isNodeResponse(outgoing)) {
+    return {
+      // The socket ends first; the response hears of it a little later.
+      gone: () => outgoing.destroyed || outgoing.socket?.destroyed === true,
+      onGone(listener) {
+        outgoing.on('close', listener)
+        return () => outgoing.off('close', listener)
+      },
+    }
+  }
+  const { signal } = context.req.raw
+  return {
+    gone: () => signal.aborted,
+    onGone(listener) {
+      signal.addEventListener('abort', listener)
+      return () => signal.removeEventListener('abort', listener)
+    },
+  }
+}
+
+interface NodeResponse {
+  readonly destroyed: boolean
+  readonly socket: { readonly destroyed: boolean } | null | undefined
+  on(event: 'close', listener: () => void): unknown
+  off(event: 'close', listener: () => void): unknown
+}
+
+function isNodeResponse(value: unknown): value is NodeResponse {
+  return typeof value === 'object' && value !== null && 'destroyed' in value && 'socket' in value && 'on' in value && 'off' in value
 }
 
 /** Nobody is there to read the answer, and nothing of it has left: the payment is good again. */
@@ -86,13 +129,21 @@ function answer(context: Context, { status, headers, body }: Answer, all: Header
 
 function settle(context: Context, headers: Record<string, string>): void {
   const { res } = context
-  // A response that came from fetch has headers that cannot be changed: carry its body over into one of ours.
-  const all = new Headers(res.headers)
+  try {
+    addTo(context, res.headers, headers)
+  } catch {
+    // A response that came from fetch has headers that cannot be changed: carry its body over into one of ours.
+    const all = new Headers(res.headers)
+    addTo(context, all, headers)
+    context.res = undefined
+    context.res = new Response(res.body, { status: res.status, statusText: res.statusText, headers: all })
+  }
+}
+
+function addTo(context: Context, all: Headers, headers: Record<string, string>): void {
   for (const [name, value] of Object.entries(headers)) all.set(name, value)
   all.set('Cache-Control', privateCacheControl(all.get('Cache-Control') ?? undefined))
   addCors(context, all)
-  context.res = undefined
-  context.res = new Response(res.body, { status: res.status, statusText: res.statusText, headers: all })
 }
 
 function addCors(context: Context, all: Headers): void {

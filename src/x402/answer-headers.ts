@@ -2,12 +2,14 @@ import { PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE } from './headers
 
 /** What both adapters do to the headers of an answer, so that they do the same. */
 
+const NONE: Record<string, string> = {}
 const OURS = [PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE]
 
 /** `private` merged into whatever the handler said: a paid answer is not for a shared cache (RFC 9111 §5.2.2.7). */
 export function privateCacheControl(handlers: string | undefined): string {
+  if (handlers === undefined) return 'private'
   // Commas may stand within quotes: `no-cache="Set-Cookie, ETag"`.
-  const directives = (handlers ?? '').match(/(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g) ?? []
+  const directives = handlers.match(/(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g) ?? []
   const kept = directives
     .map((directive) => directive.trim())
     .filter((directive) => directive !== '' && !/^(?:public|private|s-maxage)\s*(?:=|$)/i.test(directive))
@@ -21,7 +23,7 @@ export function privateCacheControl(handlers: string | undefined): string {
  * @param said The app's own headers so far.
  */
 export function corsHeaders(method: string | undefined, said: (name: string) => string | undefined): Record<string, string> {
-  if (said('Access-Control-Allow-Origin') === undefined) return {}
+  if (said('Access-Control-Allow-Origin') === undefined) return NONE
   const exposed = { 'Access-Control-Expose-Headers': withNames(said('Access-Control-Expose-Headers'), OURS) }
   if (method !== 'OPTIONS') return exposed
   return { ...exposed, 'Access-Control-Allow-Headers': withNames(said('Access-Control-Allow-Headers'), [PAYMENT_SIGNATURE]) }

@@ -37,6 +37,7 @@ export const CODES = {
   outside_window: { status: 402, advice: 'Take the lowest of the `unused` steps, and retry once.' },
   already_used: { status: 402, advice: 'Take the lowest of the `unused` steps, and retry once.' },
   wrong_element: { status: 402, advice: 'Send the element of this stream at this position.' },
+  jump_due: { status: 402, advice: 'Send the same payment with the checkpoint’s jump.' },
   jump_past_end: { status: 402, advice: 'Send the jump of a checkpoint that the stream has.' },
   jump_index: { status: 402, advice: 'Send the jump of the highest checkpoint up to the position.' },
   jump_path_length: { status: 402, advice: 'Send the whole path of the checkpoint.' },

@@ -6,7 +6,7 @@ import type { Logger } from './logger.js'
 import { paywallPage, prefersHtml } from './page.js'
 import { parsePrice, usd, type Price } from './price.js'
 import type { Accepted, Charge, SellerScheme } from './scheme.js'
-import { X402_VERSION, type PaymentPayload, type PaymentRequired, type PaymentRequirements, type SettleResponse } from './wire.js'
+import { X402_VERSION, type PaymentRequired, type PaymentRequirements, type SettleResponse } from './wire.js'
 
 /** A request as the paywall sees it, whatever the framework. */
 export interface PaidRequest {
@@ -34,6 +34,11 @@ export interface PaidAdmission {
    * handler's; otherwise these headers go with it. From 500 on the payment is good again and the headers are empty.
    */
   finish(status: number): Promise<{ headers: Record<string, string> } | { answer: Answer }>
+  /**
+   * {@link finish} for a payment that nothing can take from this request any more, so that nothing needs to be held back
+   * for it. Absent for others.
+   */
+  finishNow?(status: number): Record<string, string>
   /**
    * The handler threw, or its client went away before any byte left, be it after `finish`: the same payment is good again.
    * Does nothing a second time.
@@ -151,21 +156,8 @@ function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, term
     }
     if (header === undefined) return { kind: 'answer', answer: await quote402(request, charge) }
 
-    let payment: PaymentPayload
-    let taken: Accepted | Refusal
-    try {
-      payment = decodePayment(header)
-      const scheme = schemes.find((known) => known.scheme === payment.accepted.scheme)
-      taken =
-        scheme === undefined
-          ? refuse('unsupported_scheme', `the scheme ${JSON.stringify(payment.accepted.scheme.slice(0, 32))} is not taken here`)
-          : await scheme.take(payment, charge)
-    } catch (error) {
-      if (error instanceof InputError) {
-        return { kind: 'answer', answer: unreadable(isCode(error.code) ? error.code : 'invalid_payload', error.message) }
-      }
-      throw error
-    }
+    const taken = await take(header, charge)
+    if ('answer' in taken) return { kind: 'answer', answer: taken.answer }
     if (taken.kind === 'refused') {
       logger.info(`${charge.method} ${pathOf(charge.target)}: payment refused, ${taken.code}${taken.payer === undefined ? '' : `, payer ${taken.payer}`}`)
       return { kind: 'answer', answer: await refused(request, charge, taken) }
@@ -173,16 +165,51 @@ function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, term
     return paid(request, charge, taken)
   }
 
+  /** A payment taken or refused; an answer where the header cannot be read or something is broken. */
+  async function take(header: string, charge: Charge): Promise<Accepted | Refusal | { answer: Answer }> {
+    try {
+      for (const scheme of schemes) {
+        const taken = scheme.takePlain?.(header, charge)
+        if (taken !== undefined) return await taken
+      }
+      const payment = decodePayment(header)
+      const { scheme: wanted } = payment.accepted
+      const scheme = schemes.find((known) => known.scheme === wanted)
+      if (scheme === undefined) {
+        return refuse('unsupported_scheme', `the scheme ${JSON.stringify(wanted.slice(0, 32))} is not taken here`)
+      }
+      const taken = await scheme.take(payment, charge)
+      if (taken.kind === 'accepted') scheme.learnPlain?.(header, charge)
+      return taken
+    } catch (error) {
+      // With a word on the payment: a client must be able to tell this 503 from a proxy's.
+      if (!(error instanceof InputError)) return { answer: brokenAnswer(error, logger, charge.chain) }
+      return { answer: unreadable(isCode(error.code) ? error.code : 'invalid_payload', error.message) }
+    }
+  }
+
   function paid(request: PaidRequest, charge: Charge, accepted: Accepted): PaidAdmission {
     const { settlement } = accepted
-    const what = `${charge.method} ${pathOf(charge.target)}: ${usd(charge.amount)} from ${settlement.payer ?? 'unknown'}, ${settlement.transaction || 'no transaction'}`
+    const what = (): string =>
+      `${charge.method} ${pathOf(charge.target)}: ${usd(charge.amount)} from ${settlement.payer ?? 'unknown'}, ${settlement.transaction || 'no transaction'}`
+
+    function failed(status: number): Promise<void> {
+      logger.warn(`${what()}: answered ${status}, the payment stays good`)
+      return accepted.release()
+    }
+
+    function served(status: number): Record<string, string> {
+      logger.info(`${what()}: served ${status}`)
+      return { [PAYMENT_RESPONSE]: encodeSettlement(settlement) }
+    }
+
+    const { serveNow } = accepted
     return {
       kind: 'paid',
       settlement,
       async finish(status) {
         if (status >= 500) {
-          await accepted.release()
-          logger.warn(`${what}: answered ${status}, the payment stays good`)
+          await failed(status)
           return { headers: {} }
         }
         try {
@@ -192,11 +219,22 @@ function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, term
           await accepted.release()
           return { answer: brokenAnswer(error, logger, charge.chain) }
         }
-        logger.info(`${what}: served ${status}`)
-        return { headers: { [PAYMENT_RESPONSE]: encodeSettlement(settlement) } }
+        return { headers: served(status) }
       },
+      ...(serveNow === undefined
+        ? {}
+        : {
+            finishNow(status: number) {
+              if (status >= 500) {
+                void failed(status)
+                return {}
+              }
+              serveNow()
+              return served(status)
+            },
+          }),
       async release() {
-        logger.info(`${what}: nothing was delivered, the payment stays good`)
+        logger.info(`${what()}: nothing was delivered, the payment stays good`)
         await accepted.release()
       },
     }

@@ -20,6 +20,11 @@ export interface Accepted {
   readonly settlement: SettleResponse
   /** The handler answered: the payment has bought it. A refusal means the payment is no longer this request's. */
   serve(): Promise<Refusal | undefined>
+  /**
+   * {@link serve} for a scheme in which the payment is this request's for certain once it was taken: there is nothing to
+   * wait for, and nothing to hold back.
+   */
+  serveNow?(): void
   /** The handler failed, or its client went away: the same payment is good again. */
   release(): Promise<void>
 }
@@ -29,6 +34,13 @@ export interface SellerScheme {
   readonly scheme: string
   /** The entry for a 402; undefined where the scheme cannot serve this charge. */
   quote(charge: Charge): Promise<PaymentRequirements | undefined>
+  /**
+   * {@link take} straight from the header, where it can be read without parsing; undefined for the long way. For schemes
+   * whose payments cost less than a JSON parser.
+   */
+  takePlain?(header: string, charge: Charge): Promise<Accepted | Refusal> | undefined
+  /** Told of a header whose payment {@link take} has looked at and found to be on this charge's terms. */
+  learnPlain?(header: string, charge: Charge): void
   /** Takes a payment or says why not. Throws only for what is broken: a store or a facilitator out of reach. */
   take(payment: PaymentPayload, charge: Charge): Promise<Accepted | Refusal>
 }

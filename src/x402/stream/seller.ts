@@ -1,11 +1,13 @@
 import type { Id } from '../../codec/index.js'
-import type { Accepted as AcceptedSteps, Refusal as DeskRefusal, StreamDesk } from '../../desk/index.js'
+import type { Accepted as AcceptedSteps, Refusal as DeskRefusal, StreamDesk, StreamPayment } from '../../desk/index.js'
 import { networkOf } from '../../pulse/index.js'
 import { refuse, type Refusal } from '../codes.js'
 import { checkAccepted } from '../exact/terms.js'
-import type { Accepted, SellerScheme } from '../scheme.js'
+import { Recent } from '../recent.js'
+import type { Accepted, Charge, SellerScheme } from '../scheme.js'
 import type { SettleResponse } from '../wire.js'
 import { parseStreamPayload } from './payment.js'
+import { PlainHeaders } from './plain-header.js'
 import { streamRequirements, type StreamOffer } from './terms.js'
 
 export interface StreamSellerOptions extends StreamOffer {
@@ -15,6 +17,15 @@ export interface StreamSellerOptions extends StreamOffer {
 
 /** The `stream` scheme of a seller with a desk of its own: a payment costs one hash a step and one write. */
 export function streamSeller({ payee, desk, ...offer }: StreamSellerOptions): SellerScheme {
+  /** Beginnings of headers that were checked, by the terms they were checked against. */
+  const plain = new Recent<string, PlainHeaders>(1_024)
+  const termsOf = ({ chain, amount }: Charge): string => `${amount}:${chain}`
+
+  async function takeSteps(payment: StreamPayment, { amount, chain }: Charge): Promise<Accepted | Refusal> {
+    const taken = await desk.accept(payment, amount, payee)
+    return taken.accepted ? acceptedSteps(taken, chain) : refusedSteps(taken, payment.stream)
+  }
+
   return {
     scheme: 'stream',
 
@@ -22,12 +33,22 @@ export function streamSeller({ payee, desk, ...offer }: StreamSellerOptions): Se
       return streamRequirements({ chain, payee, amount, ...offer })
     },
 
-    async take({ accepted, payload }, { chain, amount }) {
+    takePlain(header, charge) {
+      const payment = plain.get(termsOf(charge))?.read(header)
+      return payment === undefined ? undefined : takeSteps(payment, charge)
+    },
+
+    learnPlain(header, charge) {
+      const terms = termsOf(charge)
+      const headers = plain.get(terms) ?? new PlainHeaders()
+      headers.learn(header)
+      plain.set(terms, headers)
+    },
+
+    async take({ accepted, payload }, charge) {
+      const { chain, amount } = charge
       const mismatch = checkAccepted(accepted, streamRequirements({ chain, payee, amount, ...offer }))
-      if (mismatch !== undefined) return mismatch
-      const payment = parseStreamPayload(payload)
-      const taken = await desk.accept(payment, amount, payee)
-      return taken.accepted ? acceptedSteps(taken, chain) : refusedSteps(taken, payment.stream)
+      return mismatch ?? takeSteps(parseStreamPayload(payload), charge)
     },
   }
 }
@@ -40,6 +61,7 @@ function acceptedSteps(taken: AcceptedSteps, chain: Id): Accepted {
       taken.finish()
       return undefined
     },
+    serveNow: () => taken.finish(),
     release: () => taken.fail(),
   }
 }
