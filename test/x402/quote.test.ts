@@ -14,7 +14,7 @@ const terms: QuoteTerms = {
   chain: 'c0'.repeat(32),
 }
 
-/** The nonce's last six bytes as docs/x402.md §1 defines them, written apart from the code. */
+/** The nonce's last six bytes as src/x402/quote.ts describes them, written apart from its code. */
 function macOf(head: Buffer, { method, target, amount, payee, chain }: QuoteTerms, key = secret): string {
   const length = Buffer.alloc(2)
   length.writeUInt16BE(Buffer.byteLength(method))
