@@ -24,30 +24,40 @@ export function gate(response: ServerResponse, admission: PaidAdmission): void {
   else markHead(response, admission, finishNow)
 }
 
-/** One method wrapped once: a hundred thousand requests an hour come through here for a tenth of a cent each. */
+/**
+ * Marks the head as it leaves. Only an answer that says the handler failed waits, for its payment to be good again: its
+ * client may come back with it at once, and to another server.
+ */
 function markHead(
   response: ServerResponse,
   admission: PaidAdmission,
   finishNow: (status: number) => Record<string, string>,
 ): void {
-  const { writeHead } = response
-  let marked = false
-  const mark = (status: number, ...rest: unknown[]): ServerResponse => {
-    if (!marked) {
-      marked = true
-      applyHead(response, checkedStatus(status), rest)
-      response.off('close', left)
-      addPaymentHeaders(response, finishNow(response.statusCode))
-    }
-    return Reflect.apply(writeHead, response, [response.statusCode])
+  const { writeHead, end } = response
+  let decided = false
+  const decide = (): boolean => {
+    if (decided) return false
+    decided = true
+    response.off('close', left)
+    return true
   }
   const left = (): void => {
-    if (marked) return
-    marked = true
-    void admission.release()
+    if (decide()) void admission.release()
   }
   response.on('close', left)
-  Object.assign(response, { writeHead: mark })
+  Object.assign(response, {
+    writeHead(status: number, ...rest: unknown[]): ServerResponse {
+      if (!decide()) return Reflect.apply(writeHead, response, [status, ...rest])
+      applyHead(response, checkedStatus(status), rest)
+      addPaymentHeaders(response, finishNow(response.statusCode))
+      return Reflect.apply(writeHead, response, [response.statusCode])
+    },
+    end(...args: unknown[]): ServerResponse {
+      if (response.statusCode < 500 || !decide()) return Reflect.apply(end, response, args)
+      void admission.finish(response.statusCode).finally(() => Reflect.apply(end, response, args))
+      return response
+    },
+  })
 }
 
 /**

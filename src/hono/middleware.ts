@@ -52,7 +52,8 @@ async function sell(context: Context, admission: PaidAdmission, next: () => Prom
   if (client.gone()) return release(context, admission)
 
   const { status } = context.res
-  const outcome = admission.finishNow === undefined ? await admission.finish(status) : { headers: admission.finishNow(status) }
+  const outcome =
+    admission.finishNow === undefined || status >= 500 ? await admission.finish(status) : { headers: admission.finishNow(status) }
   if ('answer' in outcome) {
     const kept = [...context.res.headers].filter(([name]) => keptOnReplacement(name))
     await discard(context.res)

@@ -144,7 +144,7 @@ describe('nonces in an LMDB folder', () => {
     db.putSync(new TextEncoder().encode('x402/format'), Uint8Array.of(2))
     await db.close()
     expect(() => embeddedNonceStore({ folder })).toThrow(
-      expect.objectContaining({ code: 'store_format', message: expect.stringMatching(/format 2, this version reads 1/) }),
+      expect.objectContaining({ code: 'store_newer_format', message: expect.stringMatching(/format 2, this version reads 1/) }),
     )
   })
 
@@ -184,7 +184,7 @@ describe('nonces in Redis', () => {
     const redis = new Redis(server.url)
     const claim = claimOf()
     await redis.hset(`sion:x402:nonce:${claim.nonce}`, { format: '2', payment: claim.payment, something: 'new' })
-    await expect(openStore().claim(claim)).rejects.toMatchObject({ code: 'store_format' })
+    await expect(openStore().claim(claim)).rejects.toMatchObject({ code: 'store_newer_format' })
     expect(await redis.hgetall(`sion:x402:nonce:${claim.nonce}`)).toEqual({ format: '2', payment: claim.payment, something: 'new' })
     redis.disconnect()
   })

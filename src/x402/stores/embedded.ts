@@ -39,7 +39,7 @@ const SWEEP_EVERY = 1_024
  * Nonces in an LMDB folder: a restart forgets neither a spent nonce nor a claimed one. Every answer is given after the
  * write is on disk; writes of concurrent payments share one commit. Several processes may share the folder.
  *
- * @throws SionError `store_format` when a newer version wrote the folder, `store_unavailable` when it cannot be opened.
+ * @throws SionError `store_newer_format` when a newer version wrote the folder, `store_unavailable` when it cannot be opened.
  */
 export function embeddedNonceStore(options: { folder: string; now?: () => number }): NonceStore {
   const { folder, now = Date.now } = options
@@ -158,7 +158,7 @@ function openFolder(folder: string): Database<Uint8Array, Uint8Array> {
   else if (written[0] !== FORMAT) {
     void db.close()
     throw new SionError(
-      'store_format',
+      'store_newer_format',
       `the store in ${folder} has format ${written[0]}, this version reads ${FORMAT}: use the version that wrote it`,
     )
   }

@@ -23,7 +23,7 @@ const keyOf = (nonce: string): string => `sion:x402:nonce:${nonce}`
  * Redis's own, so servers' clocks do not matter. Run it with append-only persistence: what it forgets can be sold twice.
  *
  * @param at address such as `redis://127.0.0.1:6379`, or a connection, which stays the caller's to close.
- * @throws (from its methods) SionError `store_unavailable` while Redis is out of reach, `store_format`.
+ * @throws (from its methods) SionError `store_unavailable` while Redis is out of reach, `store_newer_format`.
  */
 export function redisNonceStore(at: string | Redis | Cluster): NonceStore {
   const own = typeof at === 'string' ? connect(at) : undefined
@@ -77,7 +77,7 @@ function connect(url: string): Redis {
 
 function parseClaim(answer: string): ClaimAnswer {
   if (answer === 'claimed' || answer === 'held' || answer === 'bound' || answer === 'spent') return answer
-  throw new SionError('store_format', `Redis holds a record of a newer format (${answer}), this version reads ${FORMAT}: use the version that wrote it`)
+  throw new SionError('store_newer_format', `Redis holds a record of a newer format (${answer}), this version reads ${FORMAT}: use the version that wrote it`)
 }
 
 async function reached<T>(command: Promise<T>): Promise<T> {
