@@ -105,6 +105,14 @@ async function settle({ session, keeper }: OpenDesk, streams: readonly string[])
   if (first !== undefined) {
     throw new ExitError(EXIT.refused, 'not_settled', `${problems.length} streams were not settled; ${shortId(first.stream)}: ${first.reason}`)
   }
+  for await (const { stream, unsettled, inFlight } of keeper.desk.statuses()) {
+    if (unsettled === 0 || only?.includes(stream) === false) continue
+    const why =
+      inFlight === 0
+        ? 'a server is settling it, or has sold it meanwhile'
+        : `${inFlight} are being answered; if their server died they count as served in a while`
+    throw new ExitError(EXIT.refused, 'not_settled', `stream ${shortId(stream)} has ${unsettled} unsettled steps left: ${why}; try again`)
+  }
 }
 
 async function exportPlans({ keeper }: OpenDesk): Promise<void> {

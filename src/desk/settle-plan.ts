@@ -1,10 +1,8 @@
 import { CHECKPOINT_EVERY } from '../crypto/chain-step.js'
+import { WALK_LIMIT } from '../ledger/index.js'
 import type { Jump, SettleItem } from './stream-ledger.js'
 import type { StreamView } from './stream-view.js'
 import type { Tab } from './tab.js'
-
-/** The most steps that the ledger walks for one stream in one transaction (docs/protocol.md §11). */
-export const WALK_LIMIT = 4_096
 
 /** What to settle of one stream, and the hashes it costs the ledger. */
 export interface SettlePlan {
@@ -12,6 +10,8 @@ export interface SettlePlan {
   readonly hashes: number
   /** Where it starts from: what the tab says is settled already. */
   readonly settled: number
+  /** Served steps that it leaves: beyond what one walk or jump reaches. */
+  readonly rest: number
   /** When it was made: steps sold later are not in it. */
   readonly at: number
 }
@@ -53,6 +53,7 @@ export function planOf(tab: Tab, view: StreamView, served: number, jumps: readon
     item: { stream: view.record.id, position, element, ...(jump === undefined ? {} : { jump }) },
     hashes,
     settled: tab.settled,
+    rest: served - position,
     at,
   }
 }

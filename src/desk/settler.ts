@@ -193,11 +193,14 @@ export class Settler {
     }
   }
 
-  /** Until nothing more comes of it: what a walk's limit left over is due again at once. */
+  /**
+   * Until nothing more comes of it: what a walk's limit left over is due again at once. What is sold meanwhile is not, or
+   * a pass over busy streams would never end, and a server that stops would wait for those that go on selling.
+   */
   async #pass(due: { at: number; pulse: number }, now: number, only?: readonly Id[]): Promise<SettleReport> {
     const transactions: SettledTransaction[] = []
     const problems = new Map<Id, string>()
-    // Streams whose turn is over for this pass: in flight only, leased elsewhere, or refused.
+    // Streams whose turn is over for this pass: settled, in flight only, leased elsewhere, or refused.
     const passed = new Set<Id>()
     for (;;) {
       const most = 4 * this.#options.streamsPerTransaction + passed.size + this.#refused.size
@@ -269,7 +272,10 @@ export class Settler {
     const steps = await Promise.all(
       batch.map(async (claim) => {
         const problem = await this.#record(claim, results.get(claim.stream))
-        if (typeof problem === 'number') return problem
+        if (typeof problem === 'number') {
+          if (claim.plan.rest === 0) passed.add(claim.stream)
+          return problem
+        }
         refused++
         passed.add(claim.stream)
         problems.set(claim.stream, problem)

@@ -23,7 +23,7 @@ export interface DeskKeeperOptions {
 const KNOWN = new Set('ledger wallet store payee window margin settleEvery settleAfterSeconds leaseSeconds logger'.split(' '))
 
 /** A server that dies while it settles keeps others from that stream for so long; settling one twice costs a fee, no more. */
-const SETTLING_LEASE_SECONDS = 20
+const SETTLING_LEASE_SECONDS = 10
 
 /** A desk with its settler: what starts and stops together. */
 export interface DeskKeeper {

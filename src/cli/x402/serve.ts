@@ -8,6 +8,9 @@ import { nodeOption, parseNodeUrl, readNodeOptions } from '../options.js'
 import { print, progress } from '../output.js'
 import { checkStore, interruption, openNonces, openTabs, parseListen, parseWhole, sellerName, serverLog, storePlace, type StoreOptions, type StorePlace } from '../serving.js'
 
+/** What this command answers is at hand: a server that is silent for so long has died. */
+const LEASE_SECONDS = 10
+
 interface ServeOptions extends StoreOptions {
   listen: string
   path: string
@@ -86,7 +89,7 @@ async function serve(payTo: string, options: ServeOptions, command: Command): Pr
       node,
       store: await openNonces(place),
       logger: serverLog,
-      ...(streams === undefined ? {} : { streams: { ...streams, settleEvery, settleAfterSeconds, window } }),
+      ...(streams === undefined ? {} : { streams: { ...streams, settleEvery, settleAfterSeconds, window, leaseSeconds: LEASE_SECONDS } }),
       ...(options.facilitator === undefined ? {} : { facilitator: options.facilitator }),
       ...(process.env['SION_FACILITATOR_KEY'] === undefined ? {} : { facilitatorKey: process.env['SION_FACILITATOR_KEY'] }),
     },
