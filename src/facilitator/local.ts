@@ -12,7 +12,7 @@ import { checkAccepted, exactRequirements, nonceOf } from '../x402/exact/terms.j
 import { SETTLEMENT_PENDING, type Facilitator } from '../x402/facilitator.js'
 import type { Logger } from '../x402/logger.js'
 import type { PaymentPayload, PaymentRequirements, SettleResponse, VerifyResponse } from '../x402/wire.js'
-import { Recent } from '../x402/recent.js'
+import { Recent } from './recent.js'
 
 export interface LocalFacilitatorOptions {
   readonly light: LightClient

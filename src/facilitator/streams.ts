@@ -8,7 +8,7 @@ import { parseStreamPayload } from '../x402/stream/payment.js'
 import { refusedSteps, streamSettlement } from '../x402/stream/seller.js'
 import { streamRequirements, type StreamOffer } from '../x402/stream/terms.js'
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '../x402/wire.js'
-import { Recent } from '../x402/recent.js'
+import { Recent } from './recent.js'
 
 export interface StreamFacilitatorOptions extends StreamOffer {
   readonly desk: StreamDesk

@@ -2,7 +2,7 @@ import { describe, InputError, messageOf, SionError, textToBase64, type Id, type
 import { networkOf } from '../pulse/index.js'
 import { CODES, isCode, refuse, type Code, type Refusal } from './codes.js'
 import { decodePayment, encodeSettlement, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE } from './headers.js'
-import type { Logger } from './logger.js'
+import { silent, type Logger } from './logger.js'
 import { paywallPage, prefersHtml } from './page.js'
 import { parsePrice, usd, type Price } from './price.js'
 import type { Accepted, Charge, SellerScheme } from './scheme.js'
@@ -199,7 +199,8 @@ function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, term
     }
 
     function served(status: number): Record<string, string> {
-      logger.info(`${what()}: served ${status}`)
+      // Unheard, the sentence would cost as much as the hash.
+      if (logger !== silent) logger.info(`${what()}: served ${status}`)
       return { [PAYMENT_RESPONSE]: encodeSettlement(settlement) }
     }
 

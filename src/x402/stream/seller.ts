@@ -3,7 +3,6 @@ import type { Accepted as AcceptedSteps, Refusal as DeskRefusal, StreamDesk, Str
 import { networkOf } from '../../pulse/index.js'
 import { refuse, type Refusal } from '../codes.js'
 import { checkAccepted } from '../exact/terms.js'
-import { Recent } from '../recent.js'
 import type { Accepted, Charge, SellerScheme } from '../scheme.js'
 import type { SettleResponse } from '../wire.js'
 import { parseStreamPayload } from './payment.js'
@@ -15,11 +14,12 @@ export interface StreamSellerOptions extends StreamOffer {
   readonly desk: StreamDesk
 }
 
+const MOST_PRICES = 256
+
 /** The `stream` scheme of a seller with a desk of its own: a payment costs one hash a step and one write. */
 export function streamSeller({ payee, desk, ...offer }: StreamSellerOptions): SellerScheme {
-  /** Beginnings of headers that were checked, by the terms they were checked against. */
-  const plain = new Recent<string, PlainHeaders>(1_024)
-  const termsOf = ({ chain, amount }: Charge): string => `${amount}:${chain}`
+  /** Beginnings of headers that were checked, by the price they were checked against. */
+  const plain = new Map<bigint, PlainHeaders>()
 
   async function takeSteps(payment: StreamPayment, { amount, chain }: Charge): Promise<Accepted | Refusal> {
     const taken = await desk.accept(payment, amount, payee)
@@ -34,15 +34,19 @@ export function streamSeller({ payee, desk, ...offer }: StreamSellerOptions): Se
     },
 
     takePlain(header, charge) {
-      const payment = plain.get(termsOf(charge))?.read(header)
+      const payment = plain.get(charge.amount)?.read(header)
       return payment === undefined ? undefined : takeSteps(payment, charge)
     },
 
-    learnPlain(header, charge) {
-      const terms = termsOf(charge)
-      const headers = plain.get(terms) ?? new PlainHeaders()
+    learnPlain(header, { amount }) {
+      let headers = plain.get(amount)
+      if (headers === undefined) {
+        // Prices may be computed, and are then as many as requests: the others go the long way.
+        if (plain.size >= MOST_PRICES) return
+        headers = new PlainHeaders()
+        plain.set(amount, headers)
+      }
       headers.learn(header)
-      plain.set(terms, headers)
     },
 
     async take({ accepted, payload }, charge) {
