@@ -1,6 +1,8 @@
 import type { OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { corsHeaders, keptOnReplacement, privateCacheControl } from '../x402/answer-headers.js'
+import { PAYMENT_RESPONSE } from '../x402/headers.js'
 import type { Answer, PaidAdmission } from '../x402/paywall.js'
+import { keptHeaders, MAX_KEPT_BYTES, type KeptAnswer } from '../x402/replays.js'
 
 type Callback = (error?: Error | null) => void
 
@@ -19,9 +21,53 @@ const GATED = ['writeHead', 'flushHeaders', 'write', 'end', 'writeEarlyHints', '
  * head is marked as it leaves and nothing is held back; else everything is, until that is known.
  */
 export function gate(response: ServerResponse, admission: PaidAdmission): void {
-  const { finishNow } = admission
+  const { finishNow, keep } = admission
+  // Underneath the gate: what it sees has been bought.
+  if (keep !== undefined) keepAnswer(response, keep)
   if (finishNow === undefined) holdBack(response, admission)
   else markHead(response, admission, finishNow)
+}
+
+/** Collects what leaves, and hands it over before the last of it does. */
+function keepAnswer(response: ServerResponse, keep: NonNullable<PaidAdmission['keep']>): void {
+  const { write, end } = response
+  let chunks: Buffer[] | undefined = []
+  let bytes = 0
+  const collect = (args: readonly unknown[]): void => {
+    const [chunk, encoding] = args
+    if (chunks === undefined || (typeof chunk !== 'string' && !(chunk instanceof Uint8Array))) return
+    const piece = typeof chunk === 'string' ? Buffer.from(chunk, isEncoding(encoding) ? encoding : 'utf8') : Buffer.from(chunk)
+    bytes += piece.length
+    if (bytes > MAX_KEPT_BYTES) chunks = undefined
+    else chunks.push(piece)
+  }
+  Object.assign(response, {
+    write(...args: unknown[]): boolean {
+      collect(args)
+      return Reflect.apply(write, response, args)
+    },
+    end(...args: unknown[]): ServerResponse {
+      collect(args)
+      const whole = chunks
+      chunks = undefined
+      const result: ServerResponse = Reflect.apply(end, response, args)
+      // Only now the head is what it was sent as; the bytes are on their way, and the next event is not.
+      if (whole !== undefined && response.hasHeader(PAYMENT_RESPONSE)) {
+        keep({ status: response.statusCode, headers: keptHeaders(headersOf(response)), body: Buffer.concat(whole) })
+      }
+      return result
+    },
+  })
+}
+
+function* headersOf(response: ServerResponse): Generator<[string, string | string[]]> {
+  for (const [name, value] of Object.entries(response.getHeaders())) {
+    if (value !== undefined) yield [name, typeof value === 'number' ? String(value) : value]
+  }
+}
+
+function isEncoding(value: unknown): value is BufferEncoding {
+  return typeof value === 'string' && Buffer.isEncoding(value)
 }
 
 /**
@@ -251,6 +297,13 @@ function addPaymentHeaders(response: ServerResponse, headers: Record<string, str
 export function sendAnswer(response: ServerResponse, answer: Answer): void {
   setAnswer(response, answer)
   response.end(answer.body)
+}
+
+/** Sends what was bought before, with the headers it had. */
+export function sendAgain(response: ServerResponse, { status, headers, body }: KeptAnswer): void {
+  response.statusCode = status
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  response.end(body)
 }
 
 function setAnswer(response: ServerResponse, answer: Answer): void {

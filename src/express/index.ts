@@ -3,7 +3,7 @@ import { createSignaturePool } from '../crypto/signature-pool.js'
 import { createSeller, type SellerOptions } from '../facilitator/seller.js'
 import type { Price } from '../x402/price.js'
 import type { Route, RouteTerms } from '../x402/paywall.js'
-import { gate, sendAnswer } from './gate.js'
+import { gate, sendAgain, sendAnswer } from './gate.js'
 
 export type { SellerOptions } from '../facilitator/seller.js'
 export type { Price } from '../x402/price.js'
@@ -54,6 +54,9 @@ async function handle(route: Route<Request>, request: Request, response: Respons
       return
     case 'answer':
       if (!over) sendAnswer(response, admission.answer)
+      return
+    case 'again':
+      if (!over) sendAgain(response, admission.answer)
       return
     case 'paid':
       if (over) {

@@ -11,6 +11,7 @@ import { silent, type Logger } from '../x402/logger.js'
 import type { NonceStore } from '../x402/nonce-store.js'
 import { createPaywall, type Route, type RouteTerms } from '../x402/paywall.js'
 import type { Price } from '../x402/price.js'
+import { Replays } from '../x402/replays.js'
 import type { SellerScheme } from '../x402/scheme.js'
 import type { SupportedResponse } from '../x402/wire.js'
 import { remoteStreamSeller } from '../x402/stream/remote-seller.js'
@@ -43,6 +44,11 @@ export interface SellerOptions {
    * `'facilitator'`.
    */
   streams?: StreamOptions | 'facilitator'
+  /**
+   * Give a bought answer again, for this many seconds, to whoever comes with the same payment and the same `GET`: its
+   * answer was lost on the way. Kept in memory, up to 64 KiB each and 16 MiB in all. Default 0: never.
+   */
+  replaySeconds?: number
   logger?: Logger
   /** What verifies signatures. Default: whatever of this runtime keeps them off the event loop. */
   signatures?: Pick<Signatures, 'verify'>
@@ -89,6 +95,7 @@ const KNOWN = new Set([
   'origin',
   'settleWaitSeconds',
   'streams',
+  'replaySeconds',
   'logger',
   'signatures',
 ])
@@ -100,13 +107,16 @@ const KNOWN = new Set([
 export function createSeller(options: SellerOptions, signatures: () => Verifier): Seller {
   if (typeof options !== 'object' || options === null) throw new InputError('options', `expected an object, not ${describe(options)}`)
   for (const name of Object.keys(options)) if (!KNOWN.has(name)) throw new InputError(name, 'not an option of a paywall')
-  const { store, logger = silent, settleWaitSeconds = 20 } = options
+  const { store, logger = silent, settleWaitSeconds = 20, replaySeconds = 0 } = options
   const payee = parseId(options.payTo, 'payTo')
   const pinned = options.chain === undefined ? undefined : parseId(options.chain, 'chain')
   const origin = options.origin === undefined ? undefined : parseOrigin(options.origin)
   if (typeof store?.claim !== 'function') throw new InputError('store', `expected a store of sion-x402/stores, not ${describe(store)}`)
   if (typeof settleWaitSeconds !== 'number' || !(settleWaitSeconds > 0 && settleWaitSeconds <= 60)) {
     throw new InputError('settleWaitSeconds', `expected seconds up to 60, not ${String(settleWaitSeconds)}`)
+  }
+  if (!(replaySeconds >= 0 && replaySeconds <= 3_600)) {
+    throw new InputError('replaySeconds', `expected seconds from 0 to 3600, not ${replaySeconds}`)
   }
 
   let own: Verifier | undefined
@@ -121,6 +131,7 @@ export function createSeller(options: SellerOptions, signatures: () => Verifier)
     chain,
     schemes: streams === undefined ? [exact] : [exact, streams.scheme],
     ...(origin === undefined ? {} : { origin }),
+    ...(replaySeconds === 0 ? {} : { replays: new Replays(replaySeconds, Date.now) }),
     logger,
   })
   streams?.start()

@@ -3,6 +3,7 @@ import { createSeller, type SellerOptions, type Verifier } from '../facilitator/
 import { corsHeaders, keptOnReplacement, privateCacheControl } from '../x402/answer-headers.js'
 import type { Answer, PaidAdmission, Route, RouteTerms } from '../x402/paywall.js'
 import type { Price } from '../x402/price.js'
+import { keptHeaders, MAX_KEPT_BYTES, type KeptAnswer } from '../x402/replays.js'
 import type { Charge } from './types.js'
 
 /** The seller's middleware, over the signatures that the entry point chose for its runtime. */
@@ -28,10 +29,22 @@ async function handle(route: Route<Context>, context: Context, next: () => Promi
     case 'free':
       return next()
     case 'answer':
-      return answer(context, admission.answer, new Headers(context.res.headers))
+      return answer(context, admission.answer, context.res.headers)
+    case 'again':
+      return sellAgain(context, admission.answer)
     case 'paid':
       return sell(context, admission, next)
   }
+}
+
+/** Gives what was bought before, with the headers it had. */
+function sellAgain(context: Context, { status, headers, body }: KeptAnswer): void {
+  const all = new Headers()
+  for (const [name, value] of Object.entries(headers)) {
+    for (const each of Array.isArray(value) ? value : [value]) all.append(name, each)
+  }
+  context.res = undefined
+  context.res = new Response(body.length === 0 ? null : body.slice(), { status, headers: all })
 }
 
 /** Lets the handler answer and holds its response back until the payment has bought it. */
@@ -60,7 +73,18 @@ async function sell(context: Context, admission: PaidAdmission, next: () => Prom
     return answer(context, outcome.answer, new Headers(kept))
   }
   if (client.gone()) return release(context, admission)
-  if (Object.keys(outcome.headers).length > 0) settle(context, outcome.headers)
+  if (Object.keys(outcome.headers).length === 0) return
+  settle(context, outcome.headers)
+  if (admission.keep !== undefined) await keepAnswer(context.res, admission.keep)
+}
+
+/** Reads a copy of a short answer before it leaves. A stream is not kept: its end may be far away. */
+async function keepAnswer(response: Response, keep: NonNullable<PaidAdmission['keep']>): Promise<void> {
+  if (/^text\/event-stream/i.test(response.headers.get('Content-Type') ?? '') || response.headers.has('Transfer-Encoding')) return
+  if (Number(response.headers.get('Content-Length') ?? 0) > MAX_KEPT_BYTES) return
+  const copy = response.clone()
+  const body = new Uint8Array(await copy.arrayBuffer())
+  keep({ status: response.status, headers: keptHeaders(response.headers), body })
 }
 
 interface Client {
@@ -121,11 +145,22 @@ function targetOf(url: string): string {
 }
 
 /** Sets an answer that is not the handler's, over the headers that stay: Hono merges none into it. */
-function answer(context: Context, { status, headers, body }: Answer, all: Headers): void {
+function answer(context: Context, { status, headers, body }: Answer, stay: Headers): void {
+  const content = context.req.method === 'HEAD' || body === '' ? null : body
+  context.res = undefined
+  // Unpaid requests are the many: where nothing is to be merged, a Headers object would cost as much as the quote.
+  context.res = new Response(content, { status, headers: isEmpty(stay) ? { ...headers } : merged(context, stay, headers) })
+}
+
+function merged(context: Context, stay: Headers, headers: Readonly<Record<string, string>>): Headers {
+  const all = new Headers(stay)
   for (const [name, value] of Object.entries(headers)) all.set(name, value)
   addCors(context, all)
-  context.res = undefined
-  context.res = new Response(context.req.method === 'HEAD' || body === '' ? null : body, { status, headers: all })
+  return all
+}
+
+function isEmpty(headers: Headers): boolean {
+  return headers.keys().next().done === true
 }
 
 function settle(context: Context, headers: Record<string, string>): void {

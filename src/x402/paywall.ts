@@ -5,6 +5,7 @@ import { decodePayment, encodeSettlement, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PA
 import { silent, type Logger } from './logger.js'
 import { paywallPage, prefersHtml } from './page.js'
 import { parsePrice, usd, type Price } from './price.js'
+import { replayKey, type KeptAnswer, type Replays } from './replays.js'
 import type { Accepted, Charge, SellerScheme } from './scheme.js'
 import { X402_VERSION, type PaymentRequired, type PaymentRequirements, type SettleResponse } from './wire.js'
 
@@ -23,8 +24,15 @@ export interface Answer {
   readonly body: string
 }
 
-/** What becomes of a request: it passes unpriced, is answered here, or is paid and goes to the handler. */
-export type Admission = { readonly kind: 'free' } | { readonly kind: 'answer'; readonly answer: Answer } | PaidAdmission
+/**
+ * What becomes of a request: it passes unpriced, is answered here, gets again what its payment bought before, or is paid
+ * and goes to the handler.
+ */
+export type Admission =
+  | { readonly kind: 'free' }
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'again'; readonly answer: KeptAnswer }
+  | PaidAdmission
 
 export interface PaidAdmission {
   readonly kind: 'paid'
@@ -39,6 +47,11 @@ export interface PaidAdmission {
    * for it. Absent for others.
    */
   finishNow?(status: number): Record<string, string>
+  /**
+   * Where the seller gives bought answers again: call with the answer, whole and as it leaves. What is too long for that
+   * is forgotten.
+   */
+  keep?(answer: KeptAnswer): void
   /**
    * The handler threw, or its client went away before any byte left, be it after `finish`: the same payment is good again.
    * Does nothing a second time.
@@ -68,6 +81,8 @@ export interface PaywallOptions {
   readonly schemes: readonly SellerScheme[]
   /** Public origin such as `https://api.example.com`; the `Host` header is never believed. */
   readonly origin?: string
+  /** Gives a bought answer again to the same payment and request; absent: never. */
+  readonly replays?: Replays
   readonly logger: Logger
 }
 
@@ -96,7 +111,7 @@ function checkTerms<R>(terms: Price | RouteTerms<R>): RouteTerms<R> {
   return terms
 }
 
-function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, terms: RouteTerms<R>): Route<R> {
+function createRoute<R>({ chain, schemes, origin, replays, logger }: PaywallOptions, terms: RouteTerms<R>): Route<R> {
   const { price } = terms
   const amountFor = typeof price === 'function' ? async (native: R) => parsePrice(await price(native)) : fixedAt(parsePrice(price))
 
@@ -156,13 +171,16 @@ function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, term
     }
     if (header === undefined) return { kind: 'answer', answer: await quote402(request, charge) }
 
+    const key = replays === undefined ? undefined : replayKey(request.method, charge.target, header)
+    const kept = key === undefined ? undefined : replays?.get(key)
+    if (kept !== undefined) return { kind: 'again', answer: kept }
     const taken = await take(header, charge)
     if ('answer' in taken) return { kind: 'answer', answer: taken.answer }
     if (taken.kind === 'refused') {
       logger.info(`${charge.method} ${pathOf(charge.target)}: payment refused, ${taken.code}${taken.payer === undefined ? '' : `, payer ${taken.payer}`}`)
       return { kind: 'answer', answer: await refused(request, charge, taken) }
     }
-    return paid(request, charge, taken)
+    return paid(request, charge, taken, key)
   }
 
   /** A payment taken or refused; an answer where the header cannot be read or something is broken. */
@@ -188,7 +206,7 @@ function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, term
     }
   }
 
-  function paid(request: PaidRequest, charge: Charge, accepted: Accepted): PaidAdmission {
+  function paid(request: PaidRequest, charge: Charge, accepted: Accepted, replay: string | undefined): PaidAdmission {
     const { settlement } = accepted
     const what = (): string =>
       `${charge.method} ${pathOf(charge.target)}: ${usd(charge.amount)} from ${settlement.payer ?? 'unknown'}, ${settlement.transaction || 'no transaction'}`
@@ -234,6 +252,7 @@ function createRoute<R>({ chain, schemes, origin, logger }: PaywallOptions, term
               return served(status)
             },
           }),
+      ...(replay === undefined ? {} : { keep: (answer: KeptAnswer) => replays?.keep(replay, answer) }),
       async release() {
         logger.info(`${what()}: nothing was delivered, the payment stays good`)
         await accepted.release()
