@@ -7,6 +7,7 @@ import { readNodeOptions, withNodeOptions } from './options.js'
 import { print, printJson } from './output.js'
 import { openTabs, sellerName, serverLog, storePlace, type StoreOptions } from './serving.js'
 import type { Session } from './session.js'
+import type { Wallet } from '../sdk/index.js'
 
 /** `sion desk …`: what a seller's stream desk has sold and not settled yet. */
 export function deskCommand(): Command {
@@ -22,6 +23,13 @@ export function deskCommand(): Command {
         .argument('[STREAM...]', 'Only these streams (IDs)')
         .action((payTo: string, streams: string[], options: StoreOptions, command: Command) =>
           withDesk(payTo, options, command, (desk) => settle(desk, streams)),
+        ),
+    )
+    .addCommand(
+      onStore('close', 'Take no more payments from a stream, settle it, and close it: the rest goes back to its payer')
+        .argument('<STREAM>', 'The stream (ID)')
+        .action((payTo: string, stream: string, options: StoreOptions, command: Command) =>
+          withDesk(payTo, options, command, (desk) => close(desk, stream)),
         ),
     )
     .addCommand(
@@ -43,6 +51,8 @@ function onStore(name: string, description: string): Command {
 
 interface OpenDesk {
   readonly session: Session
+  /** The payee's. */
+  readonly wallet: Wallet
   readonly keeper: import('../facilitator/desk-keeper.js').DeskKeeper
 }
 
@@ -57,7 +67,7 @@ async function withDesk(payTo: string, options: StoreOptions, command: Command, 
   const store = await openTabs(storePlace(options, join(sionHome(), 'serve', name)), name)
   try {
     // Not started: nothing here accepts payments or settles by itself.
-    await work({ session, keeper: keepDesk({ ledger: session.ledger, wallet, store, payee: wallet.account, logger: serverLog }) })
+    await work({ session, wallet, keeper: keepDesk({ ledger: session.ledger, wallet, store, payee: wallet.account, logger: serverLog }) })
   } finally {
     await store.close()
   }
@@ -113,6 +123,25 @@ async function settle({ session, keeper }: OpenDesk, streams: readonly string[])
         : `${inFlight} are being answered; if their server died they count as served in a while`
     throw new ExitError(EXIT.refused, 'not_settled', `stream ${shortId(stream)} has ${unsettled} unsettled steps left: ${why}; try again`)
   }
+}
+
+async function close({ session, wallet, keeper }: OpenDesk, text: string): Promise<void> {
+  const stream = parseId(text, 'STREAM')
+  const { desk, settler } = keeper
+  const { signAndPrint } = await import('./transact.js')
+  if ((await desk.status(stream)) !== undefined) {
+    // In this order: what is accepted after the settlement could not be collected any more.
+    await desk.beginClosing(stream)
+    const { problems } = await settler.settleAll([stream])
+    const [problem] = problems
+    const status = await desk.status(stream)
+    if (problem !== undefined || (status?.unsettled ?? 0) > 0) {
+      const why = problem?.reason ?? `${status?.inFlight ?? 0} requests are being answered`
+      throw new ExitError(EXIT.refused, 'not_settled', `the stream takes no more payments and is not closed: ${why}. Try again`)
+    }
+  }
+  await signAndPrint(session, wallet, { kind: 'closeStream', stream })
+  if (process.exitCode === undefined) await desk.forget(stream)
 }
 
 async function exportPlans({ keeper }: OpenDesk): Promise<void> {
