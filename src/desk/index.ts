@@ -1,7 +1,7 @@
 export type { StreamPayment } from './payment.js'
 export type { Refusal, RefusalCode } from './refusal.js'
 export { Settler, type SettledTransaction, type SettleReport, type SettlerOptions } from './settler.js'
-export { WALK_LIMIT, type SettlePlan } from './settle-plan.js'
+export type { SettlePlan } from './settle-plan.js'
 export type { DeskStore, Due, StoredTab, Swap, Swapped } from './store.js'
 export { memoryStore } from './stores/memory.js'
 export { StreamDesk, type StreamDeskOptions, type TabStatus } from './stream-desk.js'

@@ -59,7 +59,10 @@ export class PaymentWork implements Work {
     // would settle by itself and leave the desk with elements that walk down to nothing.
     const checkpoint = Math.floor(payment.position / CHECKPOINT_EVERY)
     if (jump === undefined && checkpoint > Math.floor(tab.tip / CHECKPOINT_EVERY)) {
-      return refusals.jumpDue(checkpoint, placeOf(tab, window))
+      if (draft.storeIsFresh) return refusals.jumpDue(checkpoint, placeOf(tab, window))
+      // Another server may have had it proven, with a later payment of the window.
+      draft.wantsStore = true
+      return undefined
     }
 
     const needed = tab.sold + steps

@@ -1,6 +1,6 @@
 import { CHECKPOINT_EVERY, checkpointCount, checkpointEntry, walkDown } from '../../src/crypto/chain-step.js'
-import { WALK_LIMIT } from '../../src/desk/index.js'
 import type { SettleItem, SettleOutcome, SettleResult, StreamLedger, StreamRecord } from '../../src/desk/index.js'
+import { WALK_LIMIT } from '../../src/ledger/index.js'
 import { leafHash, sameHash, verifyInclusion } from '../../src/merkle/index.js'
 
 type Stored = { -readonly [Key in keyof StreamRecord]: StreamRecord[Key] }

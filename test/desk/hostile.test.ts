@@ -86,6 +86,7 @@ const attacks: Attack[] = [
     payment: ({ payer }) => ({ ...payer.pay(HEAD), position: HEAD + 1 }),
   },
   { name: 'zeros', code: 'wrong_element', payment: ({ payer }) => ({ ...payer.pay(1), position: HEAD + 1, value: new Uint8Array(32) }) },
+  { name: 'no jump past a checkpoint', code: 'jump_due', price: 58n * STEP, payment: ({ payer }) => payer.pay(128) },
   {
     name: 'a false jump',
     code: 'wrong_jump',

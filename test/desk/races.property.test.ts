@@ -159,10 +159,15 @@ class Run {
     if (position < 1 || position > this.payer.chain.length) return
     const asked = [position - steps + 1, position] as const
     server.asked.add(asked)
-    const done = server.desk.accept({ ...this.payer.payWithJump(position, steps), window }, BigInt(steps) * STEP).then(
+    const payment = this.payer.payUntilTold(position, { window })
+    const done = server.desk.accept(payment, BigInt(steps) * STEP).then(
       (verdict) => {
         server.asked.delete(asked)
-        if (!verdict.accepted) return
+        if (!verdict.accepted) {
+          if (verdict.code === 'jump_due') throw new Error('a payer that sends jumps until it is told was asked for one')
+          return
+        }
+        this.payer.told(payment)
         this.model.sell(verdict)
         server.running.add(verdict)
       },
@@ -263,7 +268,9 @@ class Run {
     await this.check()
     // An honest client goes on with at most one retry.
     const guess = await last.desk.accept(this.payer.pay(1), STEP)
-    if (!guess.accepted) expect(await last.desk.accept(this.payer.pay(guess.position! + 1), STEP)).toMatchObject({ accepted: true })
+    if (guess.accepted) return
+    const retry = this.payer.payUntilTold(guess.position! + 1)
+    expect(await last.desk.accept(retry, STEP)).toMatchObject({ accepted: true })
   }
 
   async #turns(): Promise<void> {

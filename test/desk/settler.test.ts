@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { Settler, type SettlerOptions, type StreamDesk } from '../../src/desk/index.js'
+import { Settler, type Accepted, type SettlerOptions, type StreamDesk } from '../../src/desk/index.js'
 import { bestWay } from '../../src/desk/settle-plan.js'
+import { WALK_LIMIT } from '../../src/ledger/index.js'
 import { accepted, STEP, World, type Payer } from './world.js'
 
 const settlers: Settler[] = []
@@ -115,16 +116,40 @@ describe('a settle transaction', () => {
     expect(world.ledger.hashes).toBeLessThanOrEqual(1_000 * (63 + pathNodes))
   })
 
-  it('settles what a walk cannot reach in several, one after the other', async () => {
+  it('settles what a walk cannot reach in several, one after the other, where no path is kept', async () => {
+    const world = new World()
+    const desk = world.desk()
+    const settler = settlerOf(desk)
+    const payer = await world.stream(10_000)
+    const running: Accepted[] = []
+    for (let position = 64; position <= 10_000; position += 64) {
+      running.push(accepted(await desk.accept(payer.payWithJump(position, 64), 64n * STEP)))
+    }
+    // Kept are the paths of checkpoints 1 to 31 and of the last one, whose handler still runs.
+    const last = running.pop()!
+    for (const payment of running) payment.finish()
+    const { transactions, problems } = await settler.settleAll([payer.id])
+    expect(problems).toEqual([])
+    expect(transactions.map(({ steps, hashes }) => [steps, hashes])).toEqual([
+      [4_096, 4_096],
+      [4_096, 4_096],
+      [1_728, 1_728],
+    ])
+    last.finish()
+    expect((await settler.settleAll([payer.id])).transactions).toMatchObject([{ steps: 64 }])
+    expect(world.ledger.get(payer.id).settled).toBe(9_984)
+  })
+
+  it('settles as far by jump at once, where the last path is served', async () => {
     const world = new World()
     const desk = world.desk()
     const settler = settlerOf(desk)
     const payer = await world.stream(10_000)
     for (let position = 2_500; position <= 10_000; position += 2_500) {
-      accepted(await desk.accept(payer.pay(position), 2_500n * STEP)).finish()
+      accepted(await desk.accept(payer.payWithJump(position, 2_500), 2_500n * STEP)).finish()
     }
     const { transactions } = await settler.settleDue()
-    expect(transactions.map(({ steps }) => steps)).toEqual([4_096, 4_096, 1_808])
+    expect(transactions.map(({ steps }) => steps)).toEqual([10_000])
   })
 
   it('stays within its hashes', async () => {
@@ -275,6 +300,17 @@ describe('the way a settlement takes', () => {
     expect(bestWay(0, 4_097, [])).toEqual({ position: 4_096, hashes: 4_096 })
     expect(bestWay(10, 11, [])).toEqual({ position: 11, hashes: 1 })
     expect(bestWay(10, 10, [])).toBeUndefined()
+    expect(bestWay(10, 10_000, [])).toEqual({ position: 10 + WALK_LIMIT, hashes: WALK_LIMIT })
+    expect(WALK_LIMIT).toBe(4_096)
+  })
+
+  it('covers by walks, one after the other, what no jump does', () => {
+    const steps: number[] = []
+    for (let settled = 0, way = bestWay(0, 10_000, []); way !== undefined; way = bestWay(settled, 10_000, [])) {
+      steps.push(way.position - settled)
+      settled = way.position
+    }
+    expect(steps).toEqual([4_096, 4_096, 1_808])
   })
 
   it('is a jump where that is fewer hashes for the same steps, and a walk at equality', () => {

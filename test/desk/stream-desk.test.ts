@@ -154,7 +154,7 @@ describe('a handler that fails', () => {
     const desk = world.desk()
     const payer = await world.stream()
     const first = accepted(await desk.accept(payer.pay(1), STEP))
-    for (let position = 2; position <= 200; position++) accepted(await desk.accept(payer.pay(position), STEP)).finish()
+    for (let position = 2; position <= 200; position++) accepted(await desk.accept(payer.payWithJump(position), STEP)).finish()
     await first.fail()
     accepted(await desk.accept(payer.pay(201), STEP)).finish()
     expect((await desk.plan(payer.id))?.item.position).toBe(200)
@@ -267,7 +267,7 @@ describe('the desk and its store', () => {
     faults.gate = new Promise((resolve) => {
       open = resolve
     })
-    const payments = Array.from({ length: 60 }, (_, at) => desk.accept(payer.pay(21 + at, { window: true }), STEP))
+    const payments = Array.from({ length: 60 }, (_, at) => desk.accept(payer.payUntilTold(21 + at, { window: true }), STEP))
     open()
     for (const payment of await Promise.all(payments)) accepted(payment).finish()
     expect(faults.swaps).toBeLessThanOrEqual(22)
@@ -385,8 +385,10 @@ describe('a desk with a window', () => {
     const payer = await world.stream()
     for (let round = 0; round < 10; round++) {
       const positions = Array.from({ length: 32 }, (_, at) => 32 * round + ((at * 7 + round) % 32) + 1)
-      const verdicts = await Promise.all(positions.map((position) => desk.accept(payer.pay(position, { window: true }), STEP)))
+      const payments = positions.map((position) => payer.payUntilTold(position, { window: true }))
+      const verdicts = await Promise.all(payments.map((payment) => desk.accept(payment, STEP)))
       for (const verdict of verdicts) accepted(verdict).finish()
+      for (const payment of payments) payer.told(payment)
     }
     expect((await desk.plan(payer.id))?.item.position).toBe(320)
   })
@@ -442,7 +444,7 @@ describe('a desk with a window', () => {
     const world = new World()
     const desk = world.desk({ window: 6 })
     const payer = await world.stream()
-    const pay = (position: number, steps: bigint) => desk.accept(payer.pay(position, { window: true }), steps * STEP)
+    const pay = (position: number, steps: bigint) => desk.accept({ ...payer.payWithJump(position, Number(steps)), window: true }, steps * STEP)
     accepted(await pay(2, 1n))
     accepted(await pay(4, 1n))
     accepted(await pay(6, 1n))

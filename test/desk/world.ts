@@ -35,6 +35,8 @@ export class Log implements Logger {
 
 /** A stream with its payer. */
 export class Payer {
+  #jumped = 0
+
   constructor(
     readonly id: string,
     readonly chain: PayerChain,
@@ -49,6 +51,17 @@ export class Payer {
     const jump = this.chain.jump(position)
     const first = jump !== undefined && position - steps < jump.index * 64
     return this.pay(position, first ? { jump } : {})
+  }
+
+  /** With the jump of the highest checkpoint up to `position`, until {@link told} that a desk took one: in any order. */
+  payUntilTold(position: number, extra: Partial<StreamPayment> = {}): StreamPayment {
+    const jump = this.chain.jump(position)
+    return this.pay(position, jump !== undefined && jump.index > this.#jumped ? { jump, ...extra } : extra)
+  }
+
+  /** A desk accepted this payment. */
+  told({ jump }: StreamPayment): void {
+    if (jump !== undefined) this.#jumped = Math.max(this.#jumped, jump.index)
   }
 }
 

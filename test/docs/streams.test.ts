@@ -6,13 +6,12 @@ import { formatUsd, fromHex, toHex } from '../../src/codec/index.js'
 import { checkpointEntry, createWalker, MAX_POSITION } from '../../src/crypto/chain-step.js'
 import { taggedHash } from '../../src/crypto/hash.js'
 import { refusals, type Refusal } from '../../src/desk/refusal.js'
-import { WALK_LIMIT } from '../../src/desk/settle-plan.js'
 import { MAX_STEPS_PER_PAYMENT } from '../../src/desk/stream-view.js'
 import { MAX_CLAIMS, type Action } from '../../src/ledger/actions.js'
 import { feeOf } from '../../src/ledger/fees.js'
 import { DEFAULT_PARAMETERS } from '../../src/ledger/parameters.js'
 import type { LedgerEvent } from '../../src/ledger/receipt.js'
-import { MAX_STREAM_PULSES, SETTLE_HASH_LIMIT } from '../../src/ledger/rules/streams.js'
+import { MAX_STREAM_PULSES, SETTLE_HASH_LIMIT, WALK_LIMIT } from '../../src/ledger/rules/streams.js'
 import { intentSentence, receiptSentence } from '../../src/ledger/sentences.js'
 import { leafHash, nodeHash, verifyInclusion } from '../../src/merkle/index.js'
 import { PayerChain } from '../../src/sdk/streams/payer-chain.js'
@@ -98,6 +97,7 @@ describe('the tables of docs/streams.md', () => {
     ahead: refusals.ahead(2, 1, place),
     used: refusals.used(1, 1, place),
     element: refusals.element(1, place),
+    jumpDue: refusals.jumpDue(1, place),
     jumpPastEnd: refusals.jumpPastEnd(2, 1),
     jumpIndex: refusals.jumpIndex(2, 1),
     jumpPathLength: refusals.jumpPathLength(2, 1),
