@@ -3,8 +3,8 @@
  *
  * - the desk: payments accepted per second, for each store;
  * - HTTP: requests per second of a route paid from streams beside the same route unpriced, over Express and Hono;
- * - settling: transactions and ledger hashes for 10^2 to 10^6 payments over 1 to 1,000 streams, by jump and by walk, with
- *   the ledger's own rules executing them;
+ * - settling: transactions and ledger hashes for 10^2 to 10^6 payments over 1 to 1,000 streams, by jump and by walk
+ *   (the same sales, settled as if no path were kept), with the ledger's own rules executing them;
  * - bytes of a payment's header.
  *
  * Prints tables, and writes `bench/results/stream.json` and `stream-settlement.svg`.
@@ -19,7 +19,7 @@ import { embeddedDeskStore, redisDeskStore } from '../src/x402/stores/index.js'
 import { startRedis } from '../test/support/redis.js'
 import { LOAD_VARIABLE, serveLoads } from './support/http-load.js'
 import { settlementChart, type SettlementPoint } from './support/settlement-chart.js'
-import { PAYEE, payAll, prepareStream, rulesLedger, STEP, type PreparedStream } from './support/stream-market.js'
+import { PAYEE, payAll, prepareStream, rulesLedger, STEP, WalkingDesk, type PreparedStream } from './support/stream-market.js'
 import { benchHttp } from './stream-http.js'
 
 const STREAMS = [1, 10, 100, 1_000]
@@ -68,9 +68,10 @@ async function benchSettling(topPower: number): Promise<Settled[]> {
 
 async function settleOnce(payments: number, count: number, by: 'jump' | 'walk'): Promise<Settled> {
   const streams: PreparedStream[] = []
-  for (let i = 0; i < count; i++) streams.push(await prepareStream(payments / count, by === 'jump' ? 'jumps' : 'no jumps'))
+  for (let i = 0; i < count; i++) streams.push(await prepareStream(payments / count))
   const ledger = rulesLedger(streams)
-  const desk = new StreamDesk({ store: memoryStore(), ledger, payee: PAYEE, settleEvery: 2 ** 31, settleAfterSeconds: 1_000_000 })
+  const options = { store: memoryStore(), ledger, payee: PAYEE, settleEvery: 2 ** 31, settleAfterSeconds: 1_000_000 }
+  const desk = by === 'jump' ? new StreamDesk(options) : new WalkingDesk(options, streams)
   const acceptedPerSecond = Math.round(await payAll(desk, streams))
   await desk.stop()
   const { transactions, problems } = await new Settler({ desk }).settleAll()
@@ -101,7 +102,7 @@ async function benchDesk(quick: boolean): Promise<{ store: string; streams: numb
       for (const count of [1, 64, 1_000]) {
         const payments = count === 1 ? Math.min(most, name === 'memory' ? most : 2_000) : Math.max(most, count * 10)
         const streams: PreparedStream[] = []
-        for (let i = 0; i < count; i++) streams.push(await prepareStream(Math.floor(payments / count), 'jumps'))
+        for (let i = 0; i < count; i++) streams.push(await prepareStream(Math.floor(payments / count)))
         const store = open()
         const desk = new StreamDesk({ store, ledger: rulesLedger(streams), payee: PAYEE, settleEvery: 2 ** 31, settleAfterSeconds: 1_000_000 })
         const rate = await payAll(desk, streams)

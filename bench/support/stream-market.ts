@@ -1,6 +1,7 @@
 // Streams without a network: chains, payments made beforehand, and a ledger in memory that executes the real rules.
 import { randomBytes } from 'node:crypto'
-import type { SettleOutcome, StreamDesk, StreamLedger, StreamPayment, StreamRecord } from '../../src/desk/index.js'
+import { StreamDesk, type SettleOutcome, type SettlePlan, type StreamDeskOptions, type StreamLedger, type StreamPayment, type StreamRecord } from '../../src/desk/index.js'
+import { bestWay } from '../../src/desk/settle-plan.js'
 import { DEFAULT_PARAMETERS, execute, type LedgerObject, type Stream } from '../../src/ledger/index.js'
 import { PayerChain } from '../../src/sdk/streams/payer-chain.js'
 
@@ -15,14 +16,14 @@ export interface PreparedStream {
   readonly payments: readonly StreamPayment[]
 }
 
-/** One stream and all its payments, strict; `jumps` sends each checkpoint's, as the wire asks. */
-export async function prepareStream(length: number, jumps: 'jumps' | 'no jumps'): Promise<PreparedStream> {
+/** One stream and all its payments, strict, each checkpoint's jump with the payment that reaches it. */
+export async function prepareStream(length: number): Promise<PreparedStream> {
   const id = randomBytes(32).toString('hex')
   const salt = new Uint8Array(randomBytes(16))
   const chain = await PayerChain.build({ seed: new Uint8Array(randomBytes(32)), salt, length })
   const payments: StreamPayment[] = []
   for (let position = 1; position <= length; position++) {
-    const jump = jumps === 'jumps' && position % 64 === 0 ? chain.jump(position) : undefined
+    const jump = position % 64 === 0 ? chain.jump(position) : undefined
     payments.push({ stream: id, position, value: chain.reveal(position), ...(jump === undefined ? {} : { jump }) })
   }
   const object: Stream = {
@@ -41,6 +42,27 @@ export async function prepareStream(length: number, jumps: 'jumps' | 'no jumps')
     closed: false,
   }
   return { id, object, payments }
+}
+
+/** Sells like any desk, and settles by walks alone: what settling would cost without checkpoints. */
+export class WalkingDesk extends StreamDesk {
+  readonly #payments: ReadonlyMap<string, readonly StreamPayment[]>
+
+  constructor(options: StreamDeskOptions, streams: readonly PreparedStream[]) {
+    super(options)
+    this.#payments = new Map(streams.map(({ id, payments }) => [id, payments]))
+  }
+
+  override async plan(stream: string): Promise<SettlePlan | undefined> {
+    const plan = await super.plan(stream)
+    if (plan === undefined) return undefined
+    // All was served, so the plan by jump goes as far as anything can; the same way without jumps is a walk of the most steps.
+    const way = bestWay(plan.settled, plan.item.position, [])
+    const payment = way && this.#payments.get(stream)?.[way.position - 1]
+    if (way === undefined || payment === undefined) throw new Error(`no walk from ${plan.settled} to ${plan.item.position}`)
+    const rest = plan.rest + plan.item.position - way.position
+    return { ...plan, item: { stream, position: way.position, element: payment.value }, hashes: way.hashes, rest }
+  }
 }
 
 /** Executes settlements with the ledger's own rules; their signatures are what it leaves out. */
