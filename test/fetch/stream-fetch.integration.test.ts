@@ -454,6 +454,13 @@ describe('a seller that lies', () => {
     expect(pay.spent()).toBe(10_000n)
   })
 
+  it('about a jump gets it once more, with one retry', async () => {
+    const { url, seller, positions } = await liar(() => ({ code: 'jump_due', position: 0 }))
+    const { pay } = await buying(seller)
+    expect((await pay(url)).status).toBe(402)
+    expect(positions).toEqual([1, 1])
+  })
+
   it('in the form of its refusal is only refused', async () => {
     for (const sion of [{ code: 'wrong_position' }, { code: 'wrong_position', position: -1 }, { code: 'already_used', position: '7' }, { code: 7 }, []]) {
       const { url, seller, positions } = await liar(() => sion)

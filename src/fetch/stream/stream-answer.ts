@@ -12,7 +12,8 @@ export type Verdict =
   | { readonly kind: 'taken' | 'refused' | 'failed' | 'silent' }
   | { readonly kind: 'misplaced'; readonly place: Place }
 
-const MISPLACED = new Set(['wrong_position', 'outside_window', 'already_used'])
+/** Refusals after which the payer goes where the seller stands. A jump is due where the seller is not as far as it was. */
+const MISPLACED = new Set(['wrong_position', 'outside_window', 'already_used', 'jump_due'])
 const FROM_GATEWAYS = new Set([502, 503, 504])
 
 export function verdictOf({ status }: Response, settlement: SettleResponse | undefined): Verdict {

@@ -330,6 +330,8 @@ export class StreamPayer {
       throw error
     }
     this.#revealed = Math.max(this.#revealed, claimed)
+    // A seller that has lost its tab has lost what was proven to it, too.
+    this.#jumped = Math.min(this.#jumped, Math.floor(claimed / CHECKPOINT_EVERY))
     this.#book.correct(flight, place, window, this.#revealed)
   }
 

@@ -97,6 +97,17 @@ describe('a payer whose seller has no window', () => {
     expect(payer.position).toEqual({ used: 1, revealed: 10 })
   })
 
+  it('proves its checkpoints again to a seller that lost its tabs', async () => {
+    const { world, stream, desk } = await setUp()
+    const payer = payerOf(stream)
+    for (let i = 0; i < 130; i++) await buy(payer, desk)
+    const { memoryStore } = await import('../../../src/desk/index.js')
+    const forgetful = world.desk({ store: memoryStore() })
+    const refusals = []
+    for (let i = 0; i < 140; i++) refusals.push(...(await buy(payer, forgetful)).refusals)
+    expect(refusals.map(({ code }) => code)).toEqual(['wrong_position'])
+  })
+
   it('sends a checkpoint’s jump until one was accepted, and each only once after that', async () => {
     const { stream } = await setUp()
     const payer = payerOf(stream)
