@@ -15,8 +15,8 @@ export interface CliResult {
 
 export interface RunningCli {
   readonly result: Promise<CliResult>
-  /** Resolves once stdout and stderr together match; rejects if the command ends before. */
-  until(pattern: RegExp): Promise<void>
+  /** Resolves with the match once stdout and stderr together match; rejects if the command ends before. */
+  until(pattern: RegExp): Promise<RegExpExecArray>
   kill(signal: NodeJS.Signals): void
 }
 
@@ -70,7 +70,11 @@ export class Cli {
       until: (pattern) =>
         new Promise((resolve, reject) => {
           look = () => {
-            if (pattern.test(`${stdout}\n${stderr}`)) resolve()
+            const match = pattern.exec(`${stdout}\n${stderr}`)
+            if (match === null) return
+            // A server's log grows: it is not searched again for nobody.
+            look = () => {}
+            resolve(match)
           }
           look()
           result.then((ended) => reject(new Error(`ended before ${pattern}: ${JSON.stringify(ended)}`)), reject)
