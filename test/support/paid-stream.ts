@@ -173,8 +173,14 @@ export interface PaidAnswer extends HttpAnswer {
 }
 
 /** One request with this payment, and what was answered. */
-export async function payOnce(client: HttpClient, url: string, accepted: PaymentRequirements, payload: unknown): Promise<PaidAnswer> {
-  const answer = await client.get(url, paymentHeader(accepted, payload))
+export async function payOnce(
+  client: HttpClient,
+  url: string,
+  accepted: PaymentRequirements,
+  payload: unknown,
+  headers: Record<string, string> = {},
+): Promise<PaidAnswer> {
+  const answer = await client.get(url, { ...paymentHeader(accepted, payload), ...headers })
   const header = answer.headers['payment-response']
   const settlement = typeof header === 'string' ? (JSON.parse(base64ToText(header, 'PAYMENT-RESPONSE')) as SettleResponse) : undefined
   const sion = (settlement?.extensions?.['sion'] ?? {}) as Record<string, unknown>

@@ -1,11 +1,12 @@
-import type { Id } from '../../codec/index.js'
+import { toHex, type Id } from '../../codec/index.js'
+import { randomBytes } from '../../crypto/runtime.js'
 import { networkOf } from '../../pulse/index.js'
 import { refuse, type Refusal } from '../codes.js'
 import { checkAccepted } from '../exact/terms.js'
 import { SETTLEMENT_PENDING, type Facilitator } from '../facilitator.js'
 import { refusalOf } from '../refusal-of.js'
 import type { Charge, SellerScheme } from '../scheme.js'
-import type { PaymentRequirements } from '../wire.js'
+import type { PaymentPayload, PaymentRequirements, SettleResponse } from '../wire.js'
 import { parseStreamPayload } from './payment.js'
 import { streamRequirements, type StreamOffer } from './terms.js'
 
@@ -16,12 +17,42 @@ import { streamRequirements, type StreamOffer } from './terms.js'
 export function remoteStreamSeller({ payee, facilitator }: { payee: Id; facilitator: Facilitator }): SellerScheme {
   let offer: Promise<StreamOffer | undefined> | undefined
 
-  function theOffer(chain: Id): Promise<StreamOffer | undefined> {
-    offer ??= askOffer(facilitator, chain)
-    offer.catch(() => {
-      offer = undefined
-    })
-    return offer
+  /** Asked once, and again when the facilitator takes no streams, or turns out to have other terms since. */
+  async function theOffer(chain: Id): Promise<StreamOffer | undefined> {
+    const asked = (offer ??= askOffer(facilitator, chain))
+    try {
+      const answer = await asked
+      if (answer === undefined && offer === asked) offer = undefined
+      return answer
+    } catch (error) {
+      if (offer === asked) offer = undefined
+      throw error
+    }
+  }
+
+  async function verify(payment: PaymentPayload, requirements: PaymentRequirements): ReturnType<Facilitator['verify']> {
+    try {
+      return await facilitator.verify(payment, requirements)
+    } catch (error) {
+      // The answer may have been lost after the steps were taken: then the same payment is good again.
+      await release(payment, requirements)
+      throw error
+    }
+  }
+
+  /** An answer that is lost on the way is asked for again under the same name, and is the same. */
+  async function settle(payment: PaymentPayload, requirements: PaymentRequirements): Promise<SettleResponse> {
+    const asker = toHex(randomBytes(16))
+    try {
+      return await facilitator.settle(payment, requirements, asker)
+    } catch {
+      return facilitator.settle(payment, requirements, asker)
+    }
+  }
+
+  /** Where the facilitator cannot be told, it gives the steps back after a while by itself. */
+  async function release(payment: PaymentPayload, requirements: PaymentRequirements): Promise<void> {
+    await facilitator.release?.(payment, requirements).catch(() => undefined)
   }
 
   async function requirementsFor({ chain, amount }: Charge): Promise<PaymentRequirements | undefined> {
@@ -39,8 +70,12 @@ export function remoteStreamSeller({ payee, facilitator }: { payee: Id; facilita
       const mismatch = checkAccepted(payment.accepted, requirements)
       if (mismatch !== undefined) return mismatch
       const { stream, position } = parseStreamPayload(payment.payload)
-      const verified = await facilitator.verify(payment, requirements)
-      if (!verified.isValid) return refusalOf(verified.invalidReason, verified.extensions, verified.payer)
+      const verified = await verify(payment, requirements)
+      if (!verified.isValid) {
+        const refusal = refusalOf(verified.invalidReason, verified.extensions, verified.payer)
+        if (refusal.code === 'invalid_payment_requirements') offer = undefined
+        return refusal
+      }
       return {
         kind: 'accepted',
         settlement: {
@@ -51,13 +86,10 @@ export function remoteStreamSeller({ payee, facilitator }: { payee: Id; facilita
           extensions: { sion: { stream, position } },
         },
         async serve(): Promise<Refusal | undefined> {
-          const settled = await facilitator.settle(payment, requirements)
+          const settled = await settle(payment, requirements)
           return settled.success ? undefined : refuse('settlement_pending', SETTLEMENT_PENDING)
         },
-        async release() {
-          // Where it cannot be told, the facilitator gives the steps back after a while by itself.
-          await facilitator.release?.(payment, requirements).catch(() => undefined)
-        },
+        release: () => release(payment, requirements),
       }
     },
   }
