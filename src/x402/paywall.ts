@@ -5,9 +5,10 @@ import { decodePayment, encodeSettlement, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PA
 import { silent, type Logger } from './logger.js'
 import { paywallPage, prefersHtml } from './page.js'
 import { parsePrice, usd, type Price } from './price.js'
+import { requiredOf } from './required.js'
 import { replayKey, type KeptAnswer, type Replays } from './replays.js'
 import type { Accepted, Charge, SellerScheme } from './scheme.js'
-import { X402_VERSION, type PaymentRequired, type PaymentRequirements, type SettleResponse } from './wire.js'
+import { X402_VERSION, type SettleResponse } from './wire.js'
 
 /** A request as the paywall sees it, whatever the framework. */
 export interface PaidRequest {
@@ -113,40 +114,24 @@ function checkTerms<R>(terms: Price | RouteTerms<R>): RouteTerms<R> {
 
 function createRoute<R>({ chain, schemes, origin, replays, logger }: PaywallOptions, terms: RouteTerms<R>): Route<R> {
   const { price } = terms
-  const amountFor = typeof price === 'function' ? async (native: R) => parsePrice(await price(native)) : fixedAt(parsePrice(price))
+  const priced = typeof price === 'function' ? price : parsePrice(price)
 
-  async function required(charge: Charge, path: string, error?: string): Promise<PaymentRequired> {
-    const accepts: PaymentRequirements[] = []
-    for (const scheme of schemes) {
-      const quoted = await scheme.quote(charge)
-      if (quoted !== undefined) accepts.push(quoted)
-    }
-    return {
-      x402Version: X402_VERSION,
-      ...(error === undefined ? {} : { error }),
-      resource: {
-        url: `${origin ?? ''}${path}`,
-        description: terms.description ?? `${path}, ${usd(charge.amount)} per request`,
-        mimeType: terms.mimeType ?? 'application/json',
-      },
-      accepts,
-    }
-  }
+  const required = requiredOf({ schemes, origin, description: terms.description, mimeType: terms.mimeType })
 
   async function quote402(request: PaidRequest, charge: Charge, refusal?: Refusal): Promise<Answer> {
-    const path = pathOf(request.target)
-    const body = await required(charge, path, refusal?.reason)
-    const json = JSON.stringify(body)
-    const html = prefersHtml(request.header('accept'))
+    const path = pathOf(charge.target)
+    const page = prefersHtml(request.header('accept'))
+    const body = page || refusal !== undefined ? await required.of(charge, path, refusal?.reason) : undefined
+    const json = body === undefined ? await required.json(charge, path) : JSON.stringify(body)
     return {
       status: 402,
       headers: {
-        'Content-Type': html ? 'text/html; charset=utf-8' : 'application/json',
+        'Content-Type': page ? 'text/html; charset=utf-8' : 'application/json',
         'Cache-Control': 'no-store',
         [PAYMENT_REQUIRED]: textToBase64(json),
         ...(refusal === undefined ? {} : { [PAYMENT_RESPONSE]: refusedSettlement(refusal, charge.chain) }),
       },
-      body: html ? paywallPage(body, charge.amount) : json,
+      body: page && body !== undefined ? paywallPage(body, charge.amount) : json,
     }
   }
 
@@ -266,7 +251,7 @@ function createRoute<R>({ chain, schemes, origin, replays, logger }: PaywallOpti
       // A preflight asks whether it may ask: it costs nothing, and gives nothing away. It goes no further, since a handler
       // for every method would answer it with what is sold.
       if (request.method === 'OPTIONS') return { kind: 'answer', answer: { status: 204, headers: {}, body: '' } }
-      const amount = await amountFor(native)
+      const amount = typeof priced === 'function' ? parsePrice(await priced(native)) : priced
       if (amount === 0n) return { kind: 'free' }
       try {
         return await admitPriced(request, amount)
@@ -275,10 +260,6 @@ function createRoute<R>({ chain, schemes, origin, replays, logger }: PaywallOpti
       }
     },
   }
-}
-
-function fixedAt(amount: MicroUsd): () => Promise<MicroUsd> {
-  return () => Promise.resolve(amount)
 }
 
 /** Path with query of a request target: an absolute-form target (RFC 9112 §3.2.2) loses its origin, which is a claim. */

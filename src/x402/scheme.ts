@@ -35,6 +35,11 @@ export interface SellerScheme {
   /** The entry for a 402; undefined where the scheme cannot serve this charge. */
   quote(charge: Charge): Promise<PaymentRequirements | undefined>
   /**
+   * A fresh `extra.nonce` for {@link quote}, where quotes for one charge differ in that alone; undefined where they do not
+   * differ at all. Absent where they may differ in more.
+   */
+  nonce?(charge: Charge): Promise<string | undefined>
+  /**
    * {@link take} straight from the header, where it can be read without parsing; undefined for the long way. For schemes
    * whose payments cost less than a JSON parser.
    */

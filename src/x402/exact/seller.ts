@@ -47,6 +47,7 @@ export function exactSeller({ payee, facilitator, store, now }: ExactSellerOptio
     })
     return secret
   }
+  const nonceFor = async (charge: Charge): Promise<string> => issueNonce(await theSecret(), termsOf(charge), seconds())
   const termsOf = ({ method, target, amount, chain }: Charge): QuoteTerms => ({ method, target, amount, payee, chain })
 
   async function claim(nonce: string, payment: Id): Promise<Claim | Refusal> {
@@ -82,9 +83,10 @@ export function exactSeller({ payee, facilitator, store, now }: ExactSellerOptio
     scheme: 'exact',
 
     async quote(charge) {
-      const nonce = issueNonce(await theSecret(), termsOf(charge), seconds())
-      return exactRequirements({ chain: charge.chain, payee, amount: charge.amount, nonce })
+      return exactRequirements({ chain: charge.chain, payee, amount: charge.amount, nonce: await nonceFor(charge) })
     },
+
+    nonce: nonceFor,
 
     async take(payment, charge) {
       const { accepted } = payment

@@ -33,6 +33,10 @@ export function streamSeller({ payee, desk, ...offer }: StreamSellerOptions): Se
       return streamRequirements({ chain, payee, amount, ...offer })
     },
 
+    async nonce() {
+      return undefined
+    },
+
     takePlain(header, charge) {
       const payment = plain.get(charge.amount)?.read(header)
       return payment === undefined ? undefined : takeSteps(payment, charge)
