@@ -369,7 +369,7 @@ function checkedStatus(status: number): number {
 function checkChunk(chunk: unknown): void {
   if (typeof chunk === 'string' || chunk instanceof Uint8Array) return
   const message = 'The "chunk" argument must be of type string or an instance of Buffer or Uint8Array.'
-  throw Object.assign(new TypeError(message), { code: 'ERR_INVALID_ARG_TYPE' })
+  throw Object.assign(new TypeError(message), { code: chunk === null ? 'ERR_STREAM_NULL_VALUES' : 'ERR_INVALID_ARG_TYPE' })
 }
 
 /** A write that goes nowhere: its callback hears so, nothing is thrown at a handler that streams on. */

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
+import { Readable } from 'node:stream'
 import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler, type Response, type Router } from 'express'
 import { paywall } from '../../src/express/index.js'
-import { SECRET, type Behaviour, type Framework, type Scene, type ShopSpec } from '../x402/support/shop.js'
+import { largeChunks, SECRET, type Behaviour, type Framework, type Scene, type ShopSpec } from '../x402/support/shop.js'
 
 /** Express 5, as an app would use it. */
 export const expressFramework: Framework = {
@@ -129,6 +130,9 @@ async function behave(behaviour: Behaviour, scene: Scene, request: Request, resp
     case 'file':
       if (request.query['pipe'] === undefined) response.type('application/octet-stream').sendFile(scene.filePath)
       else createReadStream(scene.filePath).pipe(response.type('application/octet-stream'))
+      return
+    case 'large':
+      Readable.from(largeChunks(scene), { highWaterMark: 1 }).pipe(response)
       return
     case 'headers':
       response.append('Set-Cookie', 'a=1; Path=/').append('Set-Cookie', 'b=2; Path=/')

@@ -7,7 +7,7 @@ import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { methodOverride } from 'hono/method-override'
 import { stream, streamSSE } from 'hono/streaming'
 import { paywall } from '../../src/hono/node.js'
-import { SECRET, type Behaviour, type Framework, type Scene, type ShopSpec } from '../x402/support/shop.js'
+import { largeChunks, SECRET, type Behaviour, type Framework, type Scene, type ShopSpec } from '../x402/support/shop.js'
 
 /** Hono on Node, as an app would use it. */
 export const honoFramework: Framework = {
@@ -122,6 +122,17 @@ async function behave(behaviour: Behaviour, scene: Scene, context: Context): Pro
     case 'file':
       // Node's streams and the web's, which are the same thing but not the same type.
       return context.body(Readable.toWeb(createReadStream(scene.filePath)) as unknown as ReadableStream, 200, { 'Content-Type': 'application/octet-stream' })
+    case 'large': {
+      const chunks = largeChunks(scene)
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          const { done, value } = chunks.next()
+          if (done === true) controller.close()
+          else controller.enqueue(value)
+        },
+      })
+      return context.body(body)
+    }
     case 'headers':
       return context.body(SECRET, 200, {
         'Set-Cookie': ['a=1; Path=/', 'b=2; Path=/'],

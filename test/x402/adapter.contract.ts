@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { request, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { SionError } from '../../src/codec/index.js'
 import { askRaw, rawClient, rawRequest, type HttpAnswer } from './support/http.js'
 import { CHAIN, pay } from './support/payments.js'
-import { codeOf, FILE_BYTES, openShop, quoted, SECRET, settled, type Behaviour, type Framework, type Shop, type ShopSpec } from './support/shop.js'
+import { codeOf, FILE_BYTES, LARGE_CHUNKS, openShop, quoted, SECRET, settled, type Behaviour, type Framework, type Shop, type ShopSpec } from './support/shop.js'
 import { gateOf } from './support/watched-store.js'
 
 /**
@@ -321,6 +323,28 @@ export function describeAdapter(framework: Framework): void {
         client.socket.destroy()
       })
 
+      it('a hundred megabytes are made no faster than a slow client reads them, before and after the payment is spent', async () => {
+        const shop = await open({ handler: 'large' })
+        const { header } = await shop.pay()
+        const spending = gateOf()
+        shop.store.beforeSpend = spending.wait
+        const client = request({ host: '127.0.0.1', port: shop.port, path: '/a', agent: false, ...withPayment(header) })
+        client.end()
+        await spending.reached
+        await standstill(() => shop.scene.made)
+        expect(shop.scene.made).toBeLessThan(10)
+        spending.open()
+        const [response] = (await once(client, 'response')) as [IncomingMessage]
+        response.pause()
+        await standstill(() => shop.scene.made)
+        // What the kernel's socket buffers take is a few megabytes.
+        expect(shop.scene.made * 65_536).toBeLessThan(32 * 1024 * 1024)
+        let bytes = 0
+        for await (const chunk of response) bytes += (chunk as Buffer).length
+        expect(bytes).toBe(LARGE_CHUNKS * 65_536)
+        expect(response.headers['payment-response']).toBeDefined()
+      })
+
       it('connections are used again, paid and unpaid in turn', async () => {
         const shop = await open({ handler: 'json' })
         const client = rawClient(shop.port)
@@ -526,6 +550,14 @@ export function describeAdapter(framework: Framework): void {
       })
     })
   })
+}
+
+/** Resolves when a count has stood still for a while: there is no event for what does not happen. */
+async function standstill(count: () => number): Promise<void> {
+  for (let seen = -1; seen !== count(); ) {
+    seen = count()
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
 }
 
 function digestOf(text: string): string {

@@ -37,6 +37,8 @@ export type Behaviour =
   | 'events'
   /** A file of 200,000 bytes. */
   | 'file'
+  /** {@link LARGE_CHUNKS} chunks of 64 KiB, made as they are asked for. */
+  | 'large'
   /** Text with cookies, an ETag, a length, and `Cache-Control: public, max-age=60`. */
   | 'headers'
   /** JSON, once {@link Shop.hold} opens. */
@@ -44,6 +46,7 @@ export type Behaviour =
 
 export const SECRET = 'what is sold'
 export const FILE_BYTES = 200_000
+export const LARGE_CHUNKS = 1_600
 
 export interface ShopSpec {
   /** The same for each call, or by the number of the call from 1. */
@@ -73,6 +76,8 @@ export interface Framework {
 /** What handlers share with the test. */
 export interface Scene {
   calls: number
+  /** Chunks of a large answer made so far. */
+  made: number
   readonly hold: ReturnType<typeof gateOf>
   readonly filePath: string
   next(): Behaviour
@@ -100,6 +105,7 @@ export async function openShop(framework: Framework, spec: ShopSpec, filePath: s
   const { handler } = spec
   const scene: Scene = {
     calls: 0,
+    made: 0,
     hold: gateOf(),
     filePath,
     next() {
@@ -134,6 +140,16 @@ export async function openShop(framework: Framework, spec: ShopSpec, filePath: s
     },
   }
   return shop
+}
+
+const chunk = Buffer.alloc(65_536, 7)
+
+/** A large answer, a chunk at a time. */
+export function* largeChunks(scene: Scene): Generator<Buffer> {
+  for (let i = 0; i < LARGE_CHUNKS; i++) {
+    scene.made++
+    yield chunk
+  }
 }
 
 export function quoted({ headers }: HttpAnswer): PaymentRequired {
