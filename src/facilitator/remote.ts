@@ -49,12 +49,11 @@ export function remoteFacilitator(options: RemoteFacilitatorOptions): Facilitato
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(timeoutMs),
       })
-      text = await response.text()
+      text = await readText(response)
       ;({ status } = response)
     } catch (cause) {
       throw away(`no answer to ${path} (${messageOf(cause)})`, cause)
     }
-    if (text.length > MAX_ANSWER_BYTES) throw away(`an answer of ${text.length} bytes to ${path}`)
     if (status !== 200) throw away(`${status} to ${path}${status === 401 || status === 403 ? ': is the API key right?' : ''}`)
     try {
       return JSON.parse(text)
@@ -96,6 +95,25 @@ export function remoteFacilitator(options: RemoteFacilitatorOptions): Facilitato
     async supported() {
       return read(await ask('/supported'), parseSupported)
     },
+  }
+}
+
+/** Reads no more than an answer may have: a facilitator that never ends must not fill a seller's memory. */
+async function readText(response: Response): Promise<string> {
+  const reader = response.body?.getReader()
+  if (reader === undefined) return ''
+  const decoder = new TextDecoder()
+  let text = ''
+  let length = 0
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    length += value.length
+    if (length > MAX_ANSWER_BYTES) {
+      await reader.cancel()
+      throw new RangeError(`more than ${MAX_ANSWER_BYTES} bytes`)
+    }
+    text += decoder.decode(value, { stream: true })
   }
 }
 
