@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { InputError, quote, type Id } from '../codec/index.js'
 import type { DeskStore } from '../desk/index.js'
 import type { Logger } from '../x402/logger.js'
@@ -59,11 +59,24 @@ export function storePlace(options: StoreOptions, defaultFolder: string): StoreP
   if (redis !== undefined) return { redis }
   const folder = data ?? defaultFolder
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
   } catch {
     throw new InputError('--data', `${quote(folder, 200)} is no folder that this user may write`)
   }
   return { folder }
+}
+
+/** One level at a time: Node's recursive way never ends where a file system takes no folders, such as /proc. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return
+  const parent = dirname(resolve(folder))
+  if (parent !== resolve(folder)) makeFolder(parent)
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    // Another server that starts at the same moment was first.
+    if (!existsSync(folder)) throw error
+  }
 }
 
 /** Paid quotes, or settled payments, in that place. */
@@ -72,12 +85,15 @@ export async function openNonces(place: StorePlace): Promise<NonceStore> {
   return 'redis' in place ? redisNonceStore(place.redis) : embeddedNonceStore({ folder: join(place.folder, 'quotes') })
 }
 
+/** Where in a server's folder its tabs are. */
+export const TABS_FOLDER = 'streams'
+
 /** Tabs of streams in that place; in Redis under `name`, so that sellers who share one settle only their own. */
 export async function openTabs(place: StorePlace, name: string): Promise<DeskStore> {
   const { embeddedDeskStore, redisDeskStore } = await import('../x402/stores/index.js')
   return 'redis' in place
     ? redisDeskStore({ url: place.redis, prefix: `sion:desk:${name}` })
-    : embeddedDeskStore(join(place.folder, 'streams'))
+    : embeddedDeskStore(join(place.folder, TABS_FOLDER))
 }
 
 /** One name, and one default folder, for each payee and chain. */
