@@ -1,11 +1,13 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Command } from 'commander'
-import { formatUsd, parseId, shortId } from '../codec/index.js'
-import type { TabStatus } from '../desk/index.js'
+import { formatUsd, InputError, parseId, quote, shortId, type Id } from '../codec/index.js'
+import type { SettleReport, StreamDesk, TabStatus } from '../desk/index.js'
 import { EXIT, ExitError } from './exit.js'
 import { readNodeOptions, withNodeOptions } from './options.js'
 import { print, printJson } from './output.js'
-import { openTabs, sellerName, serverLog, storePlace, type StoreOptions } from './serving.js'
+import { openTabs, sellerName, serverLog, storePlace, TABS_FOLDER, type StoreOptions } from './serving.js'
 import type { Session } from './session.js'
 import type { Wallet } from '../sdk/index.js'
 
@@ -15,14 +17,14 @@ export function deskCommand(): Command {
     .description("Look into a seller's stream desk, or settle what it holds; also while its server runs")
     .addCommand(
       onStore('status', 'Show what each stream was sold, settled, and has unsettled').action((payTo: string, options: StoreOptions, command: Command) =>
-        withDesk(payTo, options, command, showStatus),
+        withKeptDesk(payTo, options, command, showStatus),
       ),
     )
     .addCommand(
       onStore('settle', 'Settle now whatever is unsettled')
         .argument('[STREAM...]', 'Only these streams (IDs)')
         .action((payTo: string, streams: string[], options: StoreOptions, command: Command) =>
-          withDesk(payTo, options, command, (desk) => settle(desk, streams)),
+          withKeptDesk(payTo, options, command, (desk) => settle(desk, streams)),
         ),
     )
     .addCommand(
@@ -34,7 +36,7 @@ export function deskCommand(): Command {
     )
     .addCommand(
       onStore('export', 'Print what would settle each stream now, as JSON: whoever has it can settle, for the payee').action(
-        (payTo: string, options: StoreOptions, command: Command) => withDesk(payTo, options, command, exportPlans),
+        (payTo: string, options: StoreOptions, command: Command) => withKeptDesk(payTo, options, command, exportPlans),
       ),
     )
 }
@@ -54,6 +56,16 @@ interface OpenDesk {
   /** The payee's. */
   readonly wallet: Wallet
   readonly keeper: import('../facilitator/desk-keeper.js').DeskKeeper
+  /** The folder in which no server has kept a desk before. */
+  readonly emptyFolder: string | undefined
+}
+
+/** {@link withDesk}, for who would rather hear of a wrong folder than that there is nothing in it. */
+function withKeptDesk(payTo: string, options: StoreOptions, command: Command, work: (desk: OpenDesk) => Promise<void>): Promise<void> {
+  return withDesk(payTo, options, command, async (desk) => {
+    if (desk.emptyFolder === undefined) return work(desk)
+    throw new InputError('--data', `no server has sold streams of ${payTo} from ${quote(desk.emptyFolder, 200)}`)
+  })
 }
 
 async function withDesk(payTo: string, options: StoreOptions, command: Command, work: (desk: OpenDesk) => Promise<void>): Promise<void> {
@@ -64,13 +76,19 @@ async function withDesk(payTo: string, options: StoreOptions, command: Command, 
   const name = sellerName(wallet.account, session.trust.chain)
   const { sionHome } = await import('../sdk/node.js')
   const { keepDesk } = await import('../facilitator/desk-keeper.js')
-  const store = await openTabs(storePlace(options, join(sionHome(), 'serve', name)), name)
+  const place = storePlace(options, join(sionHome(), 'serve', name))
+  const emptyFolder = 'redis' in place || holdsTabs(place.folder) ? undefined : place.folder
+  const store = await openTabs(place, name)
   try {
     // Not started: nothing here accepts payments or settles by itself.
-    await work({ session, wallet, keeper: keepDesk({ ledger: session.ledger, wallet, store, payee: wallet.account, logger: serverLog }) })
+    await work({ session, wallet, emptyFolder, keeper: keepDesk({ ledger: session.ledger, wallet, store, payee: wallet.account, logger: serverLog }) })
   } finally {
     await store.close()
   }
+}
+
+function holdsTabs(folder: string): boolean {
+  return existsSync(join(folder, TABS_FOLDER))
 }
 
 interface Row extends TabStatus {
@@ -104,25 +122,53 @@ async function showStatus({ session, keeper }: OpenDesk): Promise<void> {
   print(`${rows.length} streams, ${formatUsd(unsettled)} USD unsettled`)
 }
 
+/** Longer than what a server that died was answering is left to it (`sion x402 serve`), or a stream it was settling. */
+const PATIENCE_MS = 15_000
+const LOOK_AGAIN_MS = 500
+
 async function settle({ session, keeper }: OpenDesk, streams: readonly string[]): Promise<void> {
   const only = streams.length === 0 ? undefined : streams.map((stream) => parseId(stream, 'STREAM'))
-  const { transactions, problems } = await keeper.settler.settleAll(only)
-  const steps = transactions.reduce((sum, transaction) => sum + transaction.steps, 0)
-  const settled = transactions.reduce((sum, transaction) => sum + transaction.streams - transaction.refused, 0)
-  if (session.json) printJson({ problems, settledSteps: steps, settledStreams: settled, transactions: transactions.length })
-  else print(`settled ${steps} steps of ${settled} streams in ${transactions.length} transactions`)
-  const [first] = problems
+  const soldBefore = new Map<Id, number>()
+  for await (const { stream, sold } of keeper.desk.statuses()) soldBefore.set(stream, sold)
+  const total = { problems: [] as SettleReport['problems'], settledSteps: 0, settledStreams: 0, transactions: 0 }
+  let left: Leftover | undefined
+  for (const giveUpAt = performance.now() + PATIENCE_MS; ; await pause(LOOK_AGAIN_MS)) {
+    const { transactions, problems } = await keeper.settler.settleAll(only)
+    total.problems = problems
+    total.transactions += transactions.length
+    for (const { steps, streams: all, refused } of transactions) {
+      total.settledSteps += steps
+      total.settledStreams += all - refused
+    }
+    left = await leftOver(keeper.desk, soldBefore, only)
+    if (left === undefined || problems.length > 0 || performance.now() > giveUpAt) break
+  }
+  if (session.json) printJson(total)
+  else print(`settled ${total.settledSteps} steps of ${total.settledStreams} streams in ${total.transactions} transactions`)
+  const [first] = total.problems
   if (first !== undefined) {
-    throw new ExitError(EXIT.refused, 'not_settled', `${problems.length} streams were not settled; ${shortId(first.stream)}: ${first.reason}`)
+    throw new ExitError(EXIT.refused, 'not_settled', `${total.problems.length} streams were not settled; ${shortId(first.stream)}: ${first.reason}`)
   }
-  for await (const { stream, unsettled, inFlight } of keeper.desk.statuses()) {
-    if (unsettled === 0 || only?.includes(stream) === false) continue
-    const why =
-      inFlight === 0
-        ? 'a server is settling it, or has sold it meanwhile'
-        : `${inFlight} are being answered; if their server died they count as served in a while`
-    throw new ExitError(EXIT.refused, 'not_settled', `stream ${shortId(stream)} has ${unsettled} unsettled steps left: ${why}; try again`)
+  if (left !== undefined) {
+    const { stream, steps, inFlight } = left
+    const why = inFlight === 0 ? 'a server is settling it' : `${inFlight} are being answered; if their server died they count as served in a while`
+    throw new ExitError(EXIT.refused, 'not_settled', `stream ${shortId(stream)} has ${steps} unsettled steps left: ${why}; try again`)
   }
+}
+
+interface Leftover {
+  readonly stream: Id
+  readonly steps: number
+  readonly inFlight: number
+}
+
+/** What was sold before and is not settled now. A server that runs meanwhile sells more, or takes back what it could not serve. */
+async function leftOver(desk: StreamDesk, soldBefore: ReadonlyMap<Id, number>, only: readonly Id[] | undefined): Promise<Leftover | undefined> {
+  for await (const { stream, sold, settled, inFlight } of desk.statuses()) {
+    const steps = Math.min(sold, soldBefore.get(stream) ?? 0) - settled
+    if (steps > 0 && only?.includes(stream) !== false) return { stream, steps, inFlight }
+  }
+  return undefined
 }
 
 async function close({ session, wallet, keeper }: OpenDesk, text: string): Promise<void> {

@@ -91,6 +91,7 @@ async function keepStreams(
   const { streamFacilitator } = await import('../facilitator/streams.js')
   const keeper = keepDesk({ ledger: session.ledger, wallet, store, logger: serverLog, ...settling })
   const facilitator = streamFacilitator({ desk: keeper.desk, chain: async () => session.trust.chain, ...keeper.offer })
+  await keeper.ready()
   keeper.start()
   return {
     facilitator,

@@ -7,6 +7,8 @@ import { buildProgram } from './program.js'
 surviveClosedPipes()
 forgetEmptyVariables()
 process.exitCode = await main(process.argv)
+// What a failed command left open (a connection that is tried again and again) must not keep it from ending.
+if (process.exitCode !== EXIT.ok) process.stdout.write('', () => process.exit())
 
 /** Runs one command line. An action may set `process.exitCode` itself, where the outcome is no error. */
 async function main(argv: string[]): Promise<number> {

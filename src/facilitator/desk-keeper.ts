@@ -30,6 +30,8 @@ export interface DeskKeeper {
   readonly desk: StreamDesk
   readonly settler: Settler
   readonly offer: StreamOffer
+  /** Resolves when the store can be used; rejects with why it cannot: out of reach, or written by a newer version. */
+  ready(): Promise<void>
   start(): void
   /** Settles what is left and closes the store. Call when no request is under way any more. */
   stop(): Promise<void>
@@ -61,6 +63,10 @@ export function keepDesk(options: DeskKeeperOptions): DeskKeeper {
     desk,
     settler,
     offer: { margin, window },
+    async ready() {
+      // Nothing is due before time began; the store looks at its format first.
+      await store.due({ at: -1, pulse: -1 }, 1)
+    },
     start() {
       desk.start()
       settler.start()

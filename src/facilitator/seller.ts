@@ -142,6 +142,7 @@ export function createSeller(options: SellerOptions, signatures: () => Verifier)
       await checkSupport(facilitator, 'exact', network)
       if (options.streams === 'facilitator') await checkSupport(facilitator, 'stream', network)
       await store.secret()
+      await streams?.ready()
     },
     async close() {
       await streams?.stop()
@@ -179,6 +180,7 @@ function facilitatorOf(
 
 interface SellerStreams {
   readonly scheme: SellerScheme
+  ready(): Promise<void>
   start(): void
   stop(): Promise<void>
 }
@@ -195,11 +197,16 @@ function streamsOf(
     throw new InputError('streams', `expected { wallet, store, … } or 'facilitator', not ${describe(streams)}`)
   }
   if (streams === 'facilitator') {
-    return { scheme: remoteStreamSeller({ payee, facilitator }), start() {}, async stop() {} }
+    return { scheme: remoteStreamSeller({ payee, facilitator }), async ready() {}, start() {}, async stop() {} }
   }
   const keeper = keepDesk({ ...streams, payee, ledger: ledger(), logger })
   const { desk, offer } = keeper
-  return { scheme: streamSeller({ payee, desk, ...offer }), start: () => keeper.start(), stop: () => keeper.stop() }
+  return {
+    scheme: streamSeller({ payee, desk, ...offer }),
+    ready: () => keeper.ready(),
+    start: () => keeper.start(),
+    stop: () => keeper.stop(),
+  }
 }
 
 /** The chain to be paid on: the pinned one, else what the facilitator settles on, asked for until it answers once. */
