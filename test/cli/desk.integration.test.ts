@@ -57,7 +57,6 @@ async function pay({ url, terms }: Shop, stream: PaidStream, upTo: number): Prom
 }
 
 const stores = [
-  { store: 'a folder', name: 'bob', flags: () => ['--data', `${cli.home}/shop`] },
   { store: 'a folder in SION_HOME', name: 'carol', flags: () => [] },
   { store: 'Redis', name: 'erin', flags: () => ['--redis', redis.url] },
 ]
