@@ -186,8 +186,8 @@ async function close({ session, wallet, keeper }: OpenDesk, text: string): Promi
       throw new ExitError(EXIT.refused, 'not_settled', `the stream takes no more payments and is not closed: ${why}. Try again`)
     }
   }
+  // The tab stays, closing: a server that has not heard of it yet must not begin another.
   await signAndPrint(session, wallet, { kind: 'closeStream', stream })
-  if (process.exitCode === undefined) await desk.forget(stream)
 }
 
 async function exportPlans({ keeper }: OpenDesk): Promise<void> {

@@ -176,7 +176,7 @@ export class StreamLine {
         for (const work of batch) work.apply(draft)
         if (draft.wantsStore) {
           draft = undefined
-          this.#adopt(await this.context.store.load(this.stream))
+          await this.#adoptCurrent(await this.context.store.load(this.stream))
           storeIsFresh = true
         } else if (draft.wantsLedger.length > 0) {
           const { wantsLedger } = draft
@@ -251,7 +251,7 @@ export class StreamLine {
       ...(requeue ? { due: tab.due ?? 'never' } : undefined),
     })
     if (!result.swapped) {
-      this.#adopt(result.current)
+      await this.#adoptCurrent(result.current)
       return false
     }
     this.#writtenAt = draft.now
@@ -286,6 +286,18 @@ export class StreamLine {
     this.#tab = undefined
     for (const { first, position } of sold) this.#orphans = add(this.#orphans, first, position)
     if (sold.length > 0) this.context.busy(this)
+  }
+
+  /**
+   * What the store has now. Where it has nothing any more, somebody forgot the stream, most likely because it was closed:
+   * a new tab is begun from what the ledger says now, never from what it said before.
+   */
+  async #adoptCurrent(stored: StoredTab | undefined): Promise<void> {
+    if (stored === undefined) {
+      const problem = await this.#readLedgerAgain()
+      if (problem !== undefined) throw problem.error
+    }
+    this.#adopt(stored)
   }
 
   #adopt(stored: StoredTab | undefined): void {

@@ -376,6 +376,21 @@ describe('the desk and its store', () => {
     expect(await two.status(payer.id)).toBeUndefined()
     expect(world.log.at('error').join()).toContain('1 steps unsettled')
   })
+
+  it('begins no new tab from memory for a stream that another server closed and forgot', async () => {
+    const world = new World()
+    const [one, two] = [world.desk(), world.desk()]
+    const payer = await world.stream()
+    for (let position = 1; position <= 5; position++) accepted(await one.accept(payer.pay(position), STEP)).finish()
+    const plan = await two.plan(payer.id)
+    await world.ledger.settle([plan!.item])
+    await two.recordSettled(payer.id, 5, plan!.at)
+    world.ledger.get(payer.id).state = 'closed'
+    await two.forget(payer.id)
+    world.clock.time += 1_000
+    expect(refused(await one.accept(payer.pay(6), STEP)).code).toBe('stream_closed')
+    expect(refused(await one.accept(payer.pay(1), STEP)).code).toBe('stream_closed')
+  })
 })
 
 describe('a desk with a window', () => {
