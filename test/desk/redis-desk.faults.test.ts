@@ -48,7 +48,9 @@ describe('a desk on a real Redis', () => {
 
   it('loses nothing and sells nothing twice while Redis is killed and restarted, and a server with it', async () => {
     const world = new World()
-    const open = () => redisStore({ url: server.url, prefix: 'faults', timeoutMs: 2_000 })
+    // Longer than the test: ioredis 5.11 lets the timer of a connection that was killed end the one after it
+    // (redis/ioredis#2147), a fault more than those counted here. That Redis is gone shows at once, by the closed socket.
+    const open = () => redisStore({ url: server.url, prefix: 'faults', timeoutMs: 60_000 })
     const stores = [open(), open()]
     // Real time: Redis's leases run by it.
     const clock = { now: () => Date.now() }
@@ -85,9 +87,12 @@ describe('a desk on a real Redis', () => {
       await server.kill()
       await server.restart()
     }
-    // Connections come back by themselves, on a busy machine not at once; the sale goes on over them.
+    // Connections come back by themselves, and the sale goes on over them: how fast is the machine's matter.
     for (const store of stores) await answering(store)
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    const back = new Map(served)
+    while (payers.some((payer) => (served.get(payer) ?? 0) <= Math.max(50, back.get(payer) ?? 0))) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
     sale.over = true
     await Promise.all(buyers)
     for (const desk of desks) await desk.tidy()
