@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { createSeller, type SellerOptions, type Verifier } from '../facilitator/seller.js'
 import { corsHeaders, keptOnReplacement, privateCacheControl } from '../x402/answer-headers.js'
-import type { Answer, PaidAdmission, Route, RouteTerms } from '../x402/paywall.js'
+import type { Admission, Answer, PaidAdmission, Route, RouteTerms } from '../x402/paywall.js'
 import type { Price } from '../x402/price.js'
 import { keptHeaders, MAX_KEPT_BYTES, type KeptAnswer } from '../x402/replays.js'
 import type { Charge } from './types.js'
@@ -16,8 +16,8 @@ export function sellWith(options: SellerOptions, signatures: () => Verifier): Ch
   return Object.assign(charge, { ready: () => seller.ready(), close: () => seller.close() })
 }
 
-async function handle(route: Route<Context>, context: Context, next: () => Promise<void>): Promise<void> {
-  const admission = await route.admit(
+function handle(route: Route<Context>, context: Context, next: () => Promise<void>): Promise<void> {
+  const admission = route.admit(
     {
       method: context.req.method,
       target: targetOf(context.req.url),
@@ -25,6 +25,10 @@ async function handle(route: Route<Context>, context: Context, next: () => Promi
     },
     context,
   )
+  return 'then' in admission ? admission.then((known) => proceed(context, known, next)) : proceed(context, admission, next)
+}
+
+async function proceed(context: Context, admission: Admission, next: () => Promise<void>): Promise<void> {
   switch (admission.kind) {
     case 'free':
       return next()

@@ -72,7 +72,8 @@ export interface RouteTerms<R> {
 
 /** A priced route. */
 export interface Route<R> {
-  admit(request: PaidRequest, native: R): Promise<Admission>
+  /** At once where nobody needs to be waited for. Rejects with what a computed price throws. */
+  admit(request: PaidRequest, native: R): Admission | Promise<Admission>
 }
 
 export interface PaywallOptions {
@@ -118,21 +119,31 @@ function createRoute<R>({ chain, schemes, origin, replays, logger }: PaywallOpti
 
   const required = requiredOf({ schemes, origin, description: terms.description, mimeType: terms.mimeType })
 
+  /** Known once it was asked for; a chain's identity does not change. */
+  let chainNow: Id | undefined
+
+  function chargeFor(request: PaidRequest, amount: MicroUsd, on: Id): Charge {
+    return { method: request.method === 'HEAD' ? 'GET' : request.method, target: targetOf(request.target), amount, chain: on }
+  }
+
+  /** The answer to an unpaid request where nobody needs to be waited for, as for nearly all of them. */
+  function quoteNow(request: PaidRequest): Admission | undefined {
+    if (chainNow === undefined || typeof priced === 'function') return undefined
+    if (request.header(PAYMENT_SIGNATURE) !== undefined || prefersHtml(request.header('accept'))) return undefined
+    const charge = chargeFor(request, priced, chainNow)
+    const json = required.now(charge, pathIn(charge.target))
+    return json === undefined ? undefined : { kind: 'answer', answer: quoted('application/json', json, json) }
+  }
+
   async function quote402(request: PaidRequest, charge: Charge, refusal?: Refusal): Promise<Answer> {
-    const path = pathOf(charge.target)
+    const body = await required.of(charge, pathIn(charge.target), refusal?.reason)
+    const json = JSON.stringify(body)
     const page = prefersHtml(request.header('accept'))
-    const body = page || refusal !== undefined ? await required.of(charge, path, refusal?.reason) : undefined
-    const json = body === undefined ? await required.json(charge, path) : JSON.stringify(body)
-    return {
-      status: 402,
-      headers: {
-        'Content-Type': page ? 'text/html; charset=utf-8' : 'application/json',
-        'Cache-Control': 'no-store',
-        [PAYMENT_REQUIRED]: textToBase64(json),
-        ...(refusal === undefined ? {} : { [PAYMENT_RESPONSE]: refusedSettlement(refusal, charge.chain) }),
-      },
-      body: page && body !== undefined ? paywallPage(body, charge.amount) : json,
-    }
+    const answer = page
+      ? quoted('text/html; charset=utf-8', paywallPage(body, charge.amount), json)
+      : quoted('application/json', json, json)
+    if (refusal === undefined) return answer
+    return { ...answer, headers: { ...answer.headers, [PAYMENT_RESPONSE]: refusedSettlement(refusal, charge.chain) } }
   }
 
   async function refused(request: PaidRequest, charge: Charge, refusal: Refusal): Promise<Answer> {
@@ -148,12 +159,8 @@ function createRoute<R>({ chain, schemes, origin, replays, logger }: PaywallOpti
 
   async function admitPriced(request: PaidRequest, amount: MicroUsd): Promise<Admission> {
     const header = request.header(PAYMENT_SIGNATURE)
-    const charge: Charge = {
-      method: request.method === 'HEAD' ? 'GET' : request.method,
-      target: targetOf(request.target),
-      amount,
-      chain: await chain(),
-    }
+    chainNow = await chain()
+    const charge = chargeFor(request, amount, chainNow)
     if (header === undefined) return { kind: 'answer', answer: await quote402(request, charge) }
 
     const key = replays === undefined ? undefined : replayKey(request.method, charge.target, header)
@@ -162,7 +169,7 @@ function createRoute<R>({ chain, schemes, origin, replays, logger }: PaywallOpti
     const taken = await take(header, charge)
     if ('answer' in taken) return { kind: 'answer', answer: taken.answer }
     if (taken.kind === 'refused') {
-      logger.info(`${charge.method} ${pathOf(charge.target)}: payment refused, ${taken.code}${taken.payer === undefined ? '' : `, payer ${taken.payer}`}`)
+      logger.info(`${charge.method} ${pathIn(charge.target)}: payment refused, ${taken.code}${taken.payer === undefined ? '' : `, payer ${taken.payer}`}`)
       return { kind: 'answer', answer: await refused(request, charge, taken) }
     }
     return paid(request, charge, taken, key)
@@ -194,7 +201,7 @@ function createRoute<R>({ chain, schemes, origin, replays, logger }: PaywallOpti
   function paid(request: PaidRequest, charge: Charge, accepted: Accepted, replay: string | undefined): PaidAdmission {
     const { settlement } = accepted
     const what = (): string =>
-      `${charge.method} ${pathOf(charge.target)}: ${usd(charge.amount)} from ${settlement.payer ?? 'unknown'}, ${settlement.transaction || 'no transaction'}`
+      `${charge.method} ${pathIn(charge.target)}: ${usd(charge.amount)} from ${settlement.payer ?? 'unknown'}, ${settlement.transaction || 'no transaction'}`
 
     function failed(status: number): Promise<void> {
       logger.warn(`${what()}: answered ${status}, the payment stays good`)
@@ -245,20 +252,32 @@ function createRoute<R>({ chain, schemes, origin, replays, logger }: PaywallOpti
     }
   }
 
+  async function admitAfterWaiting(request: PaidRequest, native: R): Promise<Admission> {
+    const amount = typeof priced === 'function' ? parsePrice(await priced(native)) : priced
+    if (amount === 0n) return { kind: 'free' }
+    try {
+      return await admitPriced(request, amount)
+    } catch (error) {
+      return { kind: 'answer', answer: brokenAnswer(error, logger) }
+    }
+  }
+
   return {
-    async admit(request, native) {
+    admit(request, native) {
       if (price === 'free') return { kind: 'free' }
       // A preflight asks whether it may ask: it costs nothing, and gives nothing away. It goes no further, since a handler
       // for every method would answer it with what is sold.
       if (request.method === 'OPTIONS') return { kind: 'answer', answer: { status: 204, headers: {}, body: '' } }
-      const amount = typeof priced === 'function' ? parsePrice(await priced(native)) : priced
-      if (amount === 0n) return { kind: 'free' }
-      try {
-        return await admitPriced(request, amount)
-      } catch (error) {
-        return { kind: 'answer', answer: brokenAnswer(error, logger) }
-      }
+      return quoteNow(request) ?? admitAfterWaiting(request, native)
     },
+  }
+}
+
+function quoted(contentType: string, body: string, json: string): Answer {
+  return {
+    status: 402,
+    headers: { 'Content-Type': contentType, 'Cache-Control': 'no-store', [PAYMENT_REQUIRED]: textToBase64(json) },
+    body,
   }
 }
 
@@ -269,8 +288,8 @@ function targetOf(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`
 }
 
-function pathOf(target: string): string {
-  return targetOf(target).split(/[?#]/, 1)[0] ?? '/'
+function pathIn(target: string): string {
+  return target.split(/[?#]/, 1)[0] ?? '/'
 }
 
 function refusedSettlement(refusal: Refusal, chain: Id): string {

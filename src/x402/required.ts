@@ -14,8 +14,11 @@ export interface RequiredOptions {
 /** What a route's 402 says. */
 export interface Required {
   of(charge: Charge, path: string, error?: string): Promise<PaymentRequired>
-  /** {@link of} as JSON, without an error. Unpaid requests are the many: mostly only the nonce is written anew. */
-  json(charge: Charge, path: string): Promise<string>
+  /**
+   * The JSON of {@link of} without an error, where all of it but the nonce is known from before: unpaid requests are the
+   * many, and a promise for each would cost more than the quote. Undefined where it is not.
+   */
+  now(charge: Charge, path: string): string | undefined
 }
 
 /** Paths and prices whose JSON is remembered; where there are more, all are forgotten and remembered anew. */
@@ -25,51 +28,49 @@ const LONGEST_PATH = 256
 export function requiredOf({ schemes, origin, description, mimeType }: RequiredOptions): Required {
   /** By path, amount and chain: the JSON cut where its nonce stands. */
   const forms = new Map<string, readonly string[]>()
-  const steady = schemes.every((scheme) => scheme.nonce !== undefined)
+  const rememberable = schemes.every(({ quotesDiffer }) => quotesDiffer !== 'freely')
+  const nonced = schemes.filter(({ quotesDiffer }) => quotesDiffer === 'by nonce')
 
-  async function of(charge: Charge, path: string, error?: string): Promise<PaymentRequired> {
-    const accepts: PaymentRequirements[] = []
-    for (const scheme of schemes) {
-      const quoted = await scheme.quote(charge)
-      if (quoted !== undefined) accepts.push(quoted)
-    }
-    return {
-      x402Version: X402_VERSION,
-      ...(error === undefined ? {} : { error }),
-      resource: {
-        url: `${origin ?? ''}${path}`,
-        description: description ?? defaultDescription(path, charge.amount),
-        mimeType: mimeType ?? 'application/json',
-      },
-      accepts,
-    }
-  }
-
-  /** The one nonce in all that is offered; undefined where there is none. */
-  async function freshNonce(charge: Charge): Promise<string | undefined> {
-    for (const scheme of schemes) {
-      const nonce = await scheme.nonce?.(charge)
-      if (nonce !== undefined) return nonce
-    }
-    return undefined
+  function remember(key: string, required: PaymentRequired): void {
+    if (!rememberable || nonced.length > 1) return
+    const json = JSON.stringify(required)
+    const nonce = required.accepts.find(({ scheme }) => scheme === nonced[0]?.scheme)?.extra['nonce']
+    if (forms.size >= MOST_FORMS) forms.clear()
+    forms.set(key, typeof nonce === 'string' ? json.split(nonce) : [json])
   }
 
   return {
-    of,
-    async json(charge, path) {
-      const key = `${charge.amount} ${charge.chain} ${path}`
-      const form = forms.get(key)
-      if (form !== undefined) return form.join(await freshNonce(charge))
-      const required = await of(charge, path)
-      const json = JSON.stringify(required)
-      if (steady && path.length <= LONGEST_PATH) {
-        if (forms.size >= MOST_FORMS) forms.clear()
-        const nonces = required.accepts.map(({ extra }) => extra['nonce']).filter((nonce) => typeof nonce === 'string')
-        if (nonces.length <= 1) forms.set(key, nonces[0] === undefined ? [json] : json.split(nonces[0]))
+    async of(charge, path, error) {
+      const accepts: PaymentRequirements[] = []
+      for (const scheme of schemes) {
+        const quoted = await scheme.quote(charge)
+        if (quoted !== undefined) accepts.push(quoted)
       }
-      return json
+      const required: PaymentRequired = {
+        x402Version: X402_VERSION,
+        ...(error === undefined ? {} : { error }),
+        resource: {
+          url: `${origin ?? ''}${path}`,
+          description: description ?? defaultDescription(path, charge.amount),
+          mimeType: mimeType ?? 'application/json',
+        },
+        accepts,
+      }
+      if (error === undefined && path.length <= LONGEST_PATH) remember(keyOf(charge, path), required)
+      return required
+    },
+
+    now(charge, path) {
+      const form = forms.get(keyOf(charge, path))
+      if (form === undefined || form.length === 1) return form?.[0]
+      const nonce = nonced[0]?.nonce?.(charge)
+      return nonce === undefined ? undefined : form.join(nonce)
     },
   }
+}
+
+function keyOf({ amount, chain }: Charge, path: string): string {
+  return `${amount} ${chain} ${path}`
 }
 
 function defaultDescription(path: string, amount: MicroUsd): string {

@@ -34,11 +34,10 @@ export interface SellerScheme {
   readonly scheme: string
   /** The entry for a 402; undefined where the scheme cannot serve this charge. */
   quote(charge: Charge): Promise<PaymentRequirements | undefined>
-  /**
-   * A fresh `extra.nonce` for {@link quote}, where quotes for one charge differ in that alone; undefined where they do not
-   * differ at all. Absent where they may differ in more.
-   */
-  nonce?(charge: Charge): Promise<string | undefined>
+  /** In what {@link quote} differs from call to call for one charge: `extra.nonce` (and what contains it), or anything. */
+  readonly quotesDiffer: 'not' | 'by nonce' | 'freely'
+  /** A fresh `extra.nonce`; undefined while there can be none without waiting. For schemes whose quotes differ by it. */
+  nonce?(charge: Charge): string | undefined
   /**
    * {@link take} straight from the header, where it can be read without parsing; undefined for the long way. For schemes
    * whose payments cost less than a JSON parser.

@@ -40,14 +40,18 @@ export interface ExactSellerOptions {
 export function exactSeller({ payee, facilitator, store, now }: ExactSellerOptions): SellerScheme {
   const seconds = (): number => Math.floor(now() / 1_000)
   let secret: Promise<Uint8Array> | undefined
-  const theSecret = (): Promise<Uint8Array> => {
-    secret ??= store.secret().catch((error: unknown) => {
+  let known: Uint8Array | undefined
+  const theSecret = async (): Promise<Uint8Array> => {
+    try {
+      secret ??= store.secret()
+      known = await secret
+      return known
+    } catch (error) {
       secret = undefined
       throw error
-    })
-    return secret
+    }
   }
-  const nonceFor = async (charge: Charge): Promise<string> => issueNonce(await theSecret(), termsOf(charge), seconds())
+  const nonceFor = (key: Uint8Array, charge: Charge): string => issueNonce(key, termsOf(charge), seconds())
   const termsOf = ({ method, target, amount, chain }: Charge): QuoteTerms => ({ method, target, amount, payee, chain })
 
   async function claim(nonce: string, payment: Id): Promise<Claim | Refusal> {
@@ -83,10 +87,11 @@ export function exactSeller({ payee, facilitator, store, now }: ExactSellerOptio
     scheme: 'exact',
 
     async quote(charge) {
-      return exactRequirements({ chain: charge.chain, payee, amount: charge.amount, nonce: await nonceFor(charge) })
+      return exactRequirements({ chain: charge.chain, payee, amount: charge.amount, nonce: nonceFor(await theSecret(), charge) })
     },
 
-    nonce: nonceFor,
+    quotesDiffer: 'by nonce',
+    nonce: (charge) => (known === undefined ? undefined : nonceFor(known, charge)),
 
     async take(payment, charge) {
       const { accepted } = payment

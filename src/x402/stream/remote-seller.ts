@@ -62,6 +62,7 @@ export function remoteStreamSeller({ payee, facilitator }: { payee: Id; facilita
 
   return {
     scheme: 'stream',
+    quotesDiffer: 'freely',
     quote: requirementsFor,
 
     async take(payment, charge) {

@@ -33,9 +33,7 @@ export function streamSeller({ payee, desk, ...offer }: StreamSellerOptions): Se
       return streamRequirements({ chain, payee, amount, ...offer })
     },
 
-    async nonce() {
-      return undefined
-    },
+    quotesDiffer: 'not',
 
     takePlain(header, charge) {
       const payment = plain.get(charge.amount)?.read(header)

@@ -43,7 +43,7 @@ export function checkout(options: Partial<SellerOptions> = {}, terms: string | R
   }
 }
 
-export function askFor(route: Route<unknown>, { method = 'GET', target = '/v1/resource', headers = {}, payment }: Ask = {}): Promise<Admission> {
+export async function askFor(route: Route<unknown>, { method = 'GET', target = '/v1/resource', headers = {}, payment }: Ask = {}): Promise<Admission> {
   const all = new Map(Object.entries({ ...headers, ...(payment === undefined ? {} : { 'PAYMENT-SIGNATURE': payment }) }).map(([name, value]) => [name.toLowerCase(), value]))
   return route.admit({ method, target, header: (name) => all.get(name.toLowerCase()) }, {})
 }
