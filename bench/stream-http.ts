@@ -62,7 +62,7 @@ export async function benchHttp(seconds: number, rounds: number, say: (line: str
     const { chain, open } = await payer(node, say)
     const requirements = streamRequirements({ chain, payee: devnetWallet('bob').account, amount: AMOUNT, margin: 10, window: 0 })
     const variants: Variant[] = []
-    for (const framework of (process.argv[4] ?? 'Express,Hono').split(',') as ('Express'|'Hono')[]) {
+    for (const framework of ['Express', 'Hono'] as const) {
       variants.push(await serveVariant(framework, 'unpriced', undefined, node, [], ends))
       for (const [name, store] of stores(redis.url, join(folder, framework), framework)) {
         variants.push(await serveVariant(framework, name, store, node, await open(CONNECTIONS), ends))
@@ -82,7 +82,7 @@ export async function benchHttp(seconds: number, rounds: number, say: (line: str
         const { user, system } = process.cpuUsage(before)
         variant.cpu.push((user + system) / result.answered)
         variant.headerBytes = result.headerBytes
-        say(`${variant.framework} ${variant.name}: ${Math.round(variant.rates.at(-1)!)} requests/s, ${Math.round(variant.cpu.at(-1)!)} µs of CPU each, user ${Math.round(user/result.answered)} sys ${Math.round(system/result.answered)}`)
+        say(`${variant.framework} ${variant.name}: ${Math.round(variant.rates.at(-1)!)} requests/s, ${Math.round(variant.cpu.at(-1)!)} µs of CPU each`)
       }
     }
     return variants.map((variant) => row(variant, variants))
@@ -108,7 +108,6 @@ function median(values: readonly number[]): number {
 
 function* stores(redisUrl: string, folder: string, name: string): Generator<[string, DeskStore]> {
   yield ['memory', memoryDeskStore()]
-  if (process.argv[5] === 'memory') return
   yield ['Redis', redisDeskStore({ url: redisUrl, prefix: `bench:${name}` })]
   yield ['folder', embeddedDeskStore(folder)]
 }
