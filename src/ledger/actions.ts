@@ -1,6 +1,7 @@
 import * as P from 'micro-packed'
 import { amount, byKind, count, id, list, maybe, text, type Id } from '../codec/index.js'
 import { ELEMENT_LENGTH, SALT_LENGTH } from '../crypto/chain-step.js'
+import { atom, formula, MAX_LABEL_BYTES, type Atom, type Formula } from './formula.js'
 
 /** Pay `amount` micro-USD to `to`. `purpose` names what for, such as `x402:<nonce>`; empty when there is none. */
 export interface Transfer {
@@ -66,10 +67,43 @@ export interface CloseStream {
   readonly stream: Id
 }
 
+/** State something, and what it rests on. It enters the knowledge log. */
+export interface IssueClaim {
+  readonly kind: 'issueClaim'
+  readonly subject: string
+  /** How to read the subject, such as `note/v1`. */
+  readonly schema: string
+  /** Every bond in it is the signer's own. */
+  readonly formula: Formula
+  /** Who judges whether it was false; nobody in particular if absent. */
+  readonly adjudicator?: Atom | undefined
+  /** How likely a falsehood is found out, in thousandths: 1 to 1,000. */
+  readonly detection: number
+  /** It holds until this Pulse. */
+  readonly lastPulse: number
+}
+
+/** Put money where the signer's claims can rest on it. */
+export interface DepositBond {
+  readonly kind: 'depositBond'
+  readonly label: string
+  readonly amount: bigint
+}
+
+/** Take back what no claim rests on any more. */
+export interface WithdrawBond {
+  readonly kind: 'withdrawBond'
+  readonly label: string
+  readonly amount: bigint
+}
+
 /** Everything a transaction can ask. A family adds its actions here and in {@link action}, under the next free tag. */
-export type Action = Transfer | SetDual | OpenStream | TopUpStream | SettleStreams | CloseStream
+export type Action = Transfer | SetDual | OpenStream | TopUpStream | SettleStreams | CloseStream | IssueClaim | DepositBond | WithdrawBond
 
 export const MAX_PURPOSE_BYTES = 120
+
+export const MAX_SUBJECT_BYTES = 1_024
+export const MAX_SCHEMA_BYTES = 64
 
 /** Streams that one transaction settles at most. */
 export const MAX_CLAIMS = 256
@@ -103,4 +137,17 @@ export const action: P.CoderType<Action> = byKind<Action>({
   topUpStream: [4, P.struct({ stream: id, amount, lastPulse: count })],
   settleStreams: [5, P.struct({ claims: list(claim, MAX_CLAIMS) })],
   closeStream: [6, P.struct({ stream: id })],
+  issueClaim: [
+    13,
+    P.struct({
+      subject: text(MAX_SUBJECT_BYTES),
+      schema: text(MAX_SCHEMA_BYTES),
+      formula,
+      adjudicator: maybe(atom),
+      detection: P.U16BE,
+      lastPulse: count,
+    }),
+  ],
+  depositBond: [14, P.struct({ label: text(MAX_LABEL_BYTES), amount })],
+  withdrawBond: [15, P.struct({ label: text(MAX_LABEL_BYTES), amount })],
 })

@@ -1,11 +1,13 @@
 import { formatUsd, type Id } from '../codec/index.js'
 import type { Action } from './actions.js'
 import { feeOf } from './fees.js'
+import { restsOnFamily } from './formula.js'
 import { accountOf, spentNonceId, TREASURY } from './ids.js'
 import type { LedgerObject } from './objects.js'
 import type { Parameters } from './parameters.js'
 import type { LedgerEvent, Outcome } from './receipt.js'
 import type { RuleContext, RuleResult, StateView } from './rules/rule.js'
+import { depositBond, issueClaim, withdrawBond } from './rules/claims.js'
 import { closeStream, openStream, settleStreams, topUpStream } from './rules/streams.js'
 import { accountAt, setDual, transfer } from './rules/transfers.js'
 import { digestOf, MAX_VALIDITY_PULSES, type SignedTransaction } from './transaction.js'
@@ -71,11 +73,19 @@ export function admissible(state: StateView, tx: SignedTransaction, context: Exe
   if (account.dual && tx.slhDsa === undefined) {
     return no('missing_signature', 'the signer’s account is dual: an SLH-DSA-SHA2-128f signature is needed too')
   }
+  if (needsBothSignatures(body.action) && tx.slhDsa === undefined) {
+    return no('missing_signature', 'the claim rests on an SLH-DSA-SHA2-128f signature, which is missing')
+  }
   const fee = feeOf(body.action, context.parameters)
   if (account.balance < fee) {
     return no('insufficient_fee', `insufficient balance: ${formatUsd(account.balance)} USD, below the fee of ${formatUsd(fee)} USD`)
   }
   return undefined
+}
+
+/** Whether what is asked rests on both signatures, whatever the account says: such a claim must outlive a broken lattice. */
+export function needsBothSignatures(action: Action): boolean {
+  return action.kind === 'issueClaim' && restsOnFamily(action.formula, 'SLH-DSA-SHA2-128f')
 }
 
 /** The keys a transaction's signatures must verify against: the recorded ones, else those sent along. */
@@ -137,6 +147,12 @@ function applyRule(state: StateView, action: Action, context: RuleContext): Rule
       return settleStreams(state, action, context)
     case 'closeStream':
       return closeStream(state, action, context)
+    case 'issueClaim':
+      return issueClaim(state, action, context)
+    case 'depositBond':
+      return depositBond(state, action, context)
+    case 'withdrawBond':
+      return withdrawBond(state, action, context)
   }
 }
 

@@ -9,7 +9,11 @@ export function feeOf(action: Action, { feeBase, feeTouched, feeCreated }: Param
     case 'transfer':
     case 'topUpStream':
     case 'closeStream':
+    case 'withdrawBond':
       return feeBase + feeTouched
+    case 'issueClaim':
+    case 'depositBond':
+      return feeBase + feeCreated
     case 'openStream':
       return feeBase + feeTouched + feeCreated
     case 'settleStreams':
@@ -26,6 +30,7 @@ function movedBy(action: Action): bigint {
   switch (action.kind) {
     case 'transfer':
     case 'topUpStream':
+    case 'depositBond':
       return action.amount
     case 'openStream':
       return action.escrow

@@ -19,6 +19,14 @@ export function streamId(openedBy: Id): Id {
   return toHex(taggedHash('sion/stream/v1', fromHex(openedBy, 'digest', 32)))
 }
 
+/** One bond an owner and label: a second deposit adds to it. */
+export function bondId(owner: Id, label: string): Id {
+  return toHex(taggedHash('sion/bond/v1', fromHex(owner, 'owner', 32), encoder.encode(label)))
+}
+
+/** Where the state keeps the frontier of the knowledge log. */
+export const KNOWLEDGE_LOG: Id = toHex(taggedHash('sion/knowledge-log/v1'))
+
 /** Fees go to this account, whose keys nobody has: its id is a hash of no key. */
 export const TREASURY: Id = toHex(taggedHash('sion/treasury/v1'))
 

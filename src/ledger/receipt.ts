@@ -1,5 +1,6 @@
 import * as P from 'micro-packed'
 import { amount, byKind, count, id, list, text, unpack, type Id } from '../codec/index.js'
+import { MAX_LABEL_BYTES } from './formula.js'
 
 /** Money moved, by asset: what each account got. */
 export interface Transferred {
@@ -58,6 +59,32 @@ export interface StreamClosed {
   readonly refund: bigint
 }
 
+/** A claim is on record. Its place in the knowledge log is the Pulse's to say (`ClaimIssued`, `issuedClaims`). */
+export interface ClaimSubmitted {
+  readonly kind: 'ClaimSubmitted'
+  readonly claim: Id
+}
+
+export interface BondDeposited {
+  readonly kind: 'BondDeposited'
+  readonly bond: Id
+  readonly owner: Id
+  readonly label: string
+  readonly added: bigint
+  /** All that it holds now. */
+  readonly amount: bigint
+}
+
+export interface BondWithdrawn {
+  readonly kind: 'BondWithdrawn'
+  readonly bond: Id
+  readonly owner: Id
+  readonly label: string
+  readonly taken: bigint
+  /** What is left in it. */
+  readonly amount: bigint
+}
+
 /** Everything that can have happened. A family adds its events here and in {@link event}, under the next free tag. */
 export type LedgerEvent =
   | Transferred
@@ -67,6 +94,9 @@ export type LedgerEvent =
   | StreamSettled
   | StreamClaimRefused
   | StreamClosed
+  | ClaimSubmitted
+  | BondDeposited
+  | BondWithdrawn
 
 /** Success, or the reason why nothing but the fee happened. */
 export type Outcome = { readonly kind: 'success' } | { readonly kind: 'failed'; readonly reason: string }
@@ -90,6 +120,9 @@ const event = byKind<LedgerEvent>({
   StreamSettled: [5, P.struct({ stream: id, payee: id, position: P.U32BE, amount })],
   StreamClaimRefused: [6, P.struct({ stream: id, code: text(64), reason: text(255) })],
   StreamClosed: [7, P.struct({ stream: id, payer: id, refund: amount })],
+  ClaimSubmitted: [14, P.struct({ claim: id })],
+  BondDeposited: [15, P.struct({ bond: id, owner: id, label: text(MAX_LABEL_BYTES), added: amount, amount })],
+  BondWithdrawn: [16, P.struct({ bond: id, owner: id, label: text(MAX_LABEL_BYTES), taken: amount, amount })],
 })
 
 const outcome = byKind<Outcome>({
@@ -134,6 +167,16 @@ export function eventJson(value: LedgerEvent): Record<string, unknown> {
       return { StreamClaimRefused: { stream: value.stream, code: value.code, reason: value.reason } }
     case 'StreamClosed':
       return { StreamClosed: { stream: value.stream, payer: value.payer, refund: Number(value.refund) } }
+    case 'ClaimSubmitted':
+      return { ClaimSubmitted: { claim: value.claim } }
+    case 'BondDeposited': {
+      const { bond, owner, label, added, amount: held } = value
+      return { BondDeposited: { bond, owner, label, added: Number(added), amount: Number(held) } }
+    }
+    case 'BondWithdrawn': {
+      const { bond, owner, label, taken, amount: left } = value
+      return { BondWithdrawn: { bond, owner, label, taken: Number(taken), amount: Number(left) } }
+    }
   }
 }
 

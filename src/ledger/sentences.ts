@@ -2,6 +2,7 @@ import { formatUsd, shortId, type Id } from '../codec/index.js'
 import type { Action } from './actions.js'
 import type { LedgerEvent, Outcome } from './receipt.js'
 import { feeOf } from './fees.js'
+import type { Formula } from './formula.js'
 import type { Parameters } from './parameters.js'
 import type { Body } from './transaction.js'
 
@@ -37,6 +38,16 @@ function askSentence(action: Action, names: Names): string {
       return `Settle ${counted(action.claims.length, 'stream')}, paying ${payeesOf(action.claims.length)}`
     case 'closeStream':
       return `Close stream ${shortId(action.stream)}, what is not settled going back to its payer`
+    case 'issueClaim': {
+      const { subject, schema, formula, adjudicator, detection, lastPulse } = action
+      const judged = adjudicator === undefined ? '' : `, judged by ${formulaSentence(adjudicator)}`
+      const found = detection === 1_000 ? '' : `, a falsehood found out in ${detection} of 1000 cases`
+      return `Claim “${subject}” (${schema}), resting on ${formulaSentence(formula)}${judged}${found}, until Pulse ${lastPulse}`
+    }
+    case 'depositBond':
+      return `Put ${formatUsd(action.amount)} USD into the bond ${action.label}`
+    case 'withdrawBond':
+      return `Take ${formatUsd(action.amount)} USD back from the bond ${action.label}`
   }
 }
 
@@ -80,6 +91,28 @@ function doneSentence(event: LedgerEvent, names: Names): string {
       return `claim on stream ${shortId(event.stream)} refused (${event.reason})`
     case 'StreamClosed':
       return `stream ${shortId(event.stream)} closed, ${formatUsd(event.refund)} USD back to ${names(event.payer)}`
+    case 'ClaimSubmitted':
+      return `claim ${shortId(event.claim)} submitted`
+    case 'BondDeposited':
+      return `bond ${event.label} of ${names(event.owner)} holds ${formatUsd(event.amount)} USD`
+    case 'BondWithdrawn':
+      return `${formatUsd(event.taken)} USD taken back from the bond ${event.label}, which holds ${formatUsd(event.amount)} USD`
+  }
+}
+
+/** A formula as `all of (ML-DSA-44, the bond task)`: as deep as it is. */
+function formulaSentence(formula: Formula): string {
+  switch (formula.kind) {
+    case 'signature':
+      return formula.family
+    case 'bond':
+      return `the bond ${formula.label}`
+    case 'allOf':
+      return `all of (${formula.of.map(formulaSentence).join(', ')})`
+    case 'anyOf':
+      return `any of (${formula.of.map(formulaSentence).join(', ')})`
+    case 'kOf':
+      return `${formula.k} of (${formula.of.map(formulaSentence).join(', ')})`
   }
 }
 

@@ -98,6 +98,16 @@ export interface ReceiptJson {
   pulse: PulseJson
 }
 
+/**
+ * `GET /v1/knowledge?from=INDEX&limit=N&known=SIZE` (`&certificate=0`): claims of the knowledge log in its order, each with
+ * its path to the knowledge root of `pulse`, and the consistency path from the log of `known` entries to that root.
+ */
+export interface KnowledgeJson {
+  entries: { claim: Id; index: number; path: string[] }[]
+  consistency: string[]
+  pulse: PulseJson
+}
+
 /** `GET /v1/events?from=PULSE&limit=N`, oldest first. `tx` is null for what no transaction caused. */
 export interface EventJson {
   event: Record<string, unknown>

@@ -1,4 +1,5 @@
 export { HASH_LENGTH, isHash, sameHash, type Hash } from './hash32.js'
+export { appendLeaf, frontierRoot, peakCount, type LogFrontier } from './log-frontier.js'
 export { decodePath, encodePath, verifyConsistency, verifyInclusion } from './log-proof.js'
 export {
   committedRoot,

@@ -1,7 +1,7 @@
 import { formatUsd, fromHex, shortId, type Id } from '../codec/index.js'
 import type { DualPublicKeys } from '../crypto/keys.js'
 import type { Signatures } from '../crypto/signatures.js'
-import { accountAt, accountOf, admissible, decodeSigned, digestOf, feeOf, keysToCheck, spendOf, type SignedTransaction } from '../ledger/index.js'
+import { accountAt, accountOf, admissible, decodeSigned, digestOf, feeOf, keysToCheck, spendOf, type Action, type SignedTransaction } from '../ledger/index.js'
 import type { Chain } from './chain.js'
 import type { Committee } from './committee.js'
 import type { Head } from './head.js'
@@ -86,7 +86,7 @@ export class Admission {
     if (balance >= need) return undefined
     const has = `insufficient balance: ${shortId(signer)} has ${formatUsd(balance)} USD`
     if (need === feeOf(action, parameters)) return refuse('insufficient_fee', `${has}, the fee is ${formatUsd(need)} USD`)
-    const what = action.kind === 'transfer' ? 'the payment' : 'the escrow'
+    const what = MOVED[action.kind] ?? 'what it moves'
     return refuse('insufficient_balance', `${has}, ${what} and its fee need ${formatUsd(need)} USD`)
   }
 
@@ -113,6 +113,14 @@ export class Admission {
     const keys = keysToCheck(this.head.state(), tx)
     return keys !== undefined && accountOf(keys) === tx.body.signer ? keys : undefined
   }
+}
+
+/** What an action takes from its signer besides the fee. */
+const MOVED: Partial<Record<Action['kind'], string>> = {
+  transfer: 'the payment',
+  openStream: 'the escrow',
+  topUpStream: 'the escrow',
+  depositBond: 'the deposit',
 }
 
 function taken(digest: Id, pulse: number): Taken {

@@ -17,6 +17,8 @@ import type { Refusal } from './refusal.js'
 import type { Waiters } from './waiters.js'
 
 const MAX_EVENTS = 1_000
+/** A path of a log of a million claims is 1.3 kB. */
+const MAX_CLAIMS_SHOWN = 500
 
 export interface ApiParts {
   readonly chain: Chain
@@ -109,6 +111,16 @@ export function createApi({ chain, genesis, reader, admission, faucet, mempool, 
     const inVain = mempool.whyDropped(digest) !== undefined
     const receipt = look() ?? (await afterWait(c, digest, inVain ? 0 : wait, look))
     return receipt === undefined ? unknownTransaction(digest, mempool.whyDropped(digest)) : Response.json(receipt)
+  })
+
+  app.get('/v1/knowledge', (c) => {
+    const query = parseQuery(c.req.url, ['from', 'limit', 'known', 'certificate'])
+    const from = parseWhole(query.from ?? '0', 'from', 0, Number.MAX_SAFE_INTEGER)
+    const limit = parseWhole(query.limit ?? '100', 'limit', 0, MAX_CLAIMS_SHOWN)
+    const known = parseWhole(query.known ?? '0', 'known', 0, Number.MAX_SAFE_INTEGER)
+    const knowledge = reader.knowledge(from, limit, known, parseCertificate(query.certificate))
+    if (knowledge !== undefined) return Response.json(knowledge)
+    return errorResponse(unavailable('no_certified_pulse', 'the chain has no certified Pulse yet'))
   })
 
   app.get('/v1/events', async (c) => {

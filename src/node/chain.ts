@@ -1,6 +1,6 @@
-import { fromHex, SionError, toHex, type Id } from '../codec/index.js'
-import { configHash, decodeObject, objectHash, type LedgerObject, type Parameters, type StateView } from '../ledger/index.js'
-import { EMPTY_LOG_ROOT, sameHash, StateTree } from '../merkle/index.js'
+import { fromHex, SionError, type Id } from '../codec/index.js'
+import { configHash, decodeObject, objectHash, type IssuedClaim, type LedgerObject, type Parameters, type StateView } from '../ledger/index.js'
+import { sameHash, StateTree } from '../merkle/index.js'
 import {
   chainOf,
   genesisHash,
@@ -14,6 +14,7 @@ import {
   type Header,
   type Validator as ValidatorEntry,
 } from '../pulse/index.js'
+import { Knowledge, type KnownClaim } from './knowledge.js'
 import type { PulseCommitments } from './pulse-execution.js'
 
 /** What the genesis fixes for the chain's whole life. */
@@ -83,8 +84,8 @@ export function nextHeader(
     time: when.time,
     beacon: nextBeacon(fromHex(parent.beacon, 'beacon', 32), fromHex(parent.hash, 'parent', 32)),
     stateRoot: commitments.stateRoot,
-    knowledgeRoot: toHex(EMPTY_LOG_ROOT),
-    knowledgeSize: 0,
+    knowledgeRoot: commitments.knowledgeRoot,
+    knowledgeSize: commitments.knowledgeSize,
     receiptsRoot: commitments.receiptsRoot,
     receiptCount: commitments.receipts.length,
     dataRoot: ZERO_ID,
@@ -119,9 +120,19 @@ export function stateView(tree: StateTree, source: ObjectSource): StateView {
   }
 }
 
-/** The tree over stored objects. Whoever calls compares its root with a certified one. */
-export function treeOf(objects: Iterable<readonly [Id, Uint8Array]>): { tree: StateTree; count: number } {
+/**
+ * The tree over stored objects, and the knowledge log that the claims among them make up. Whoever calls compares their
+ * roots with certified ones.
+ */
+export function treeOf(objects: Iterable<readonly [Id, Uint8Array]>): { tree: StateTree; count: number; knowledge: Knowledge } {
   const hashes = new Map<Id, Uint8Array>()
-  for (const [id, bytes] of objects) hashes.set(id, objectHash(bytes))
-  return { tree: StateTree.empty.update(hashes), count: hashes.size }
+  const claims: (KnownClaim & IssuedClaim)[] = []
+  for (const [id, bytes] of objects) {
+    hashes.set(id, objectHash(bytes))
+    const object = decodeObject(bytes)
+    if (object.kind === 'claim') claims.push({ claim: id, pulse: object.issued, logIndex: object.logIndex })
+  }
+  const knowledge = new Knowledge()
+  for (const claim of claims.sort((a, b) => a.logIndex - b.logIndex)) knowledge.append(claim.pulse, [claim])
+  return { tree: StateTree.empty.update(hashes), count: hashes.size, knowledge }
 }

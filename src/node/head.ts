@@ -1,6 +1,7 @@
-import { overlay, type LedgerObject, type StateView } from '../ledger/index.js'
+import { issuedClaims, overlay, type LedgerObject, type StateView } from '../ledger/index.js'
 import type { Id } from '../codec/index.js'
 import { stateView, type ObjectSource, type Tip } from './chain.js'
+import type { Knowledge } from './knowledge.js'
 
 /** Where the chain stands, in memory: the last certified Pulse, and the one that is being certified, if any. */
 export class Head {
@@ -10,6 +11,8 @@ export class Head {
     private readonly objects: ObjectSource,
     public certified: Tip,
     public objectCount: number,
+    /** The knowledge log of the certified chain. */
+    public readonly knowledge: Knowledge,
   ) {}
 
   /** The state in which the next transaction will find itself: what is in flight will be certified as it is. */
@@ -32,12 +35,13 @@ export class Head {
     this.#inFlight = { number, writes }
   }
 
-  certify(tip: Tip, writes: ReadonlyMap<Id, unknown>): void {
+  certify(tip: Tip, writes: ReadonlyMap<Id, LedgerObject | null>): void {
     for (const [id, object] of writes) {
       const was = this.certified.tree.get(id) !== undefined
       if (was && object === null) this.objectCount--
       if (!was && object !== null) this.objectCount++
     }
+    this.knowledge.append(tip.number, issuedClaims(writes))
     this.certified = tip
     this.#inFlight = undefined
   }

@@ -14,6 +14,7 @@ import { DEFAULT_VALIDATORS, genesisObjects, MAX_VALIDATORS, newDevnet } from '.
 import { Faucet } from './faucet.js'
 import { Gate } from './gate.js'
 import { Head } from './head.js'
+import type { Knowledge } from './knowledge.js'
 import { formatAddress, listen, type Address } from './http-server.js'
 import { silentLogger, type Logger } from './logger.js'
 import { Mempool } from './mempool.js'
@@ -81,12 +82,12 @@ export async function startNode(options: NodeOptions = {}): Promise<DevnetNode> 
     ending.add(() => store.close())
     const { genesis, secrets } = openChain(store, options.validators, clock)
     const chain = chainFrom(genesis)
-    const { tip, objectCount } = restore(store, genesis)
+    const { tip, objectCount, knowledge } = restore(store, genesis)
     const { voting, checking } = signaturesFor(options.signatures, ending)
 
     const validators = secrets.validatorSeeds.map((seed, index) => new Validator(index, keysFromSeed(seed), chain, tip, store, store, voting))
     const committee = new Committee(validators, chain, store, logger)
-    const head = new Head(store, tip, objectCount)
+    const head = new Head(store, tip, objectCount, knowledge)
     const mempool = new Mempool()
     const waiters = new Waiters()
     const gate = new Gate()
@@ -185,16 +186,16 @@ function openChain(store: Store, wanted: number | undefined, clock: () => number
 }
 
 /** The last certified Pulse, with the state under it computed anew and compared. */
-function restore(store: Store, genesis: Genesis): { tip: Tip; objectCount: number } {
-  const { tree, count: objectCount } = treeOf(store.objects())
+function restore(store: Store, genesis: Genesis): { tip: Tip; objectCount: number; knowledge: Knowledge } {
+  const { tree, count: objectCount, knowledge } = treeOf(store.objects())
   const number = store.latest()
-  if (number === 0) return { tip: genesisTip(genesis, tree), objectCount }
+  if (number === 0) return { tip: genesisTip(genesis, tree), objectCount, knowledge }
   const stored = store.pulse(number)
   const header = stored && decodeHeader(stored.header)
-  if (header === undefined || header.stateRoot !== toHex(tree.root)) {
+  if (header === undefined || header.stateRoot !== toHex(tree.root) || header.knowledgeRoot !== toHex(knowledge.tree.root())) {
     throw new SionError('state_damaged', `the data folder’s state is not the one that Pulse ${number} certified`)
   }
-  return { tip: tipOf(header, tree), objectCount }
+  return { tip: tipOf(header, tree), objectCount, knowledge }
 }
 
 /**

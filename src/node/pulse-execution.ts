@@ -4,6 +4,7 @@ import {
   encodeObject,
   encodeReceipt,
   execute,
+  knowledgeOf,
   objectHash,
   overlay,
   type ExecutionContext,
@@ -23,12 +24,16 @@ export interface PulseEffects {
   /** Those that no Pulse may hold. An honest proposal has none. */
   readonly inadmissible: readonly { readonly digest: Id; readonly refusal: Inadmissible }[]
   readonly writes: ReadonlyMap<Id, LedgerObject | null>
+  /** The knowledge log after it. */
+  readonly knowledge: { readonly knowledgeRoot: Id; readonly knowledgeSize: number }
 }
 
 /** What a header says of {@link PulseEffects}, and the bytes behind it. */
 export interface PulseCommitments {
   readonly tree: StateTree
   readonly stateRoot: Id
+  readonly knowledgeRoot: Id
+  readonly knowledgeSize: number
   readonly receiptsRoot: Id
   readonly receipts: readonly Uint8Array[]
   readonly objects: ReadonlyMap<Id, Uint8Array | null>
@@ -61,11 +66,11 @@ export function executePulse(
     receipts.push({ digest, index: receipts.length, pulse: context.pulse, outcome, fee, events })
     transactions.push(tx)
   }
-  return { transactions, receipts, inadmissible, writes }
+  return { transactions, receipts, inadmissible, writes, knowledge: knowledgeOf(view) }
 }
 
 /** The roots after `effects` on the state whose tree is `before`. */
-export function commitmentsOf(before: StateTree, effects: Pick<PulseEffects, 'receipts' | 'writes'>): PulseCommitments {
+export function commitmentsOf(before: StateTree, effects: Pick<PulseEffects, 'receipts' | 'writes' | 'knowledge'>): PulseCommitments {
   const objects = new Map<Id, Uint8Array | null>()
   const hashes = new Map<Id, Uint8Array | null>()
   for (const [id, object] of effects.writes) {
@@ -75,6 +80,6 @@ export function commitmentsOf(before: StateTree, effects: Pick<PulseEffects, 're
   }
   const tree = before.update(hashes)
   const receipts = effects.receipts.map(encodeReceipt)
-  return { tree, stateRoot: toHex(tree.root), receiptsRoot: toHex(rootOf(receipts.map(leafHash))), receipts, objects }
+  return { tree, stateRoot: toHex(tree.root), ...effects.knowledge, receiptsRoot: toHex(rootOf(receipts.map(leafHash))), receipts, objects }
 }
 

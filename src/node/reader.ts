@@ -1,7 +1,7 @@
-import { formatUsd, SionError, toBase64, toHex, type Id } from '../codec/index.js'
+import { formatUsd, InputError, SionError, toBase64, toHex, type Id } from '../codec/index.js'
 import { accountAt, decodeReceipt, eventJson } from '../ledger/index.js'
-import type { AccountJson, EventJson, ObjectJson, PulseJson, ReceiptJson, StatusJson, TransactionJson } from '../light/node-api.js'
-import { EMPTY_LOG_ROOT, encodePath, encodeStateProof, leafHash, LogTree } from '../merkle/index.js'
+import type { AccountJson, EventJson, KnowledgeJson, ObjectJson, PulseJson, ReceiptJson, StatusJson, TransactionJson } from '../light/node-api.js'
+import { encodePath, encodeStateProof, leafHash, LogTree } from '../merkle/index.js'
 import { stateView, type Chain } from './chain.js'
 import type { Committee } from './committee.js'
 import type { Head } from './head.js'
@@ -29,6 +29,7 @@ export class Reader {
   status(): StatusJson {
     const { chain, committee } = this
     const { number, round, beacon, tree } = this.head.certified
+    const { knowledge } = this.head
     return {
       active: committee.active,
       active_validators: committee.validators.filter(({ running }) => running).length,
@@ -37,11 +38,11 @@ export class Reader {
       certified_pulse: number,
       chain: chain.id,
       chain_id: chain.name,
-      claims: 0,
+      claims: knowledge.size,
       commitment: {
         config: chain.configHash,
-        knowledge_root: toHex(EMPTY_LOG_ROOT),
-        knowledge_size: 0,
+        knowledge_root: toHex(knowledge.tree.root()),
+        knowledge_size: knowledge.size,
         pulse: number,
         state_root: toHex(tree.root),
       },
@@ -108,17 +109,43 @@ export class Reader {
     return { receipt: toBase64(receipt), proof, pulse }
   }
 
-  /** The first `limit` events from Pulse `from` on. */
+  /**
+   * The `limit` claims from place `from` of the knowledge log on, each with its path to the root of the certified Pulse,
+   * and, for who has seen the log at `known` entries, that it only grew since. Undefined before the first Pulse.
+   */
+  knowledge(from: number, limit: number, known: number, withCertificate: boolean): KnowledgeJson | undefined {
+    const { tree, size } = this.head.knowledge
+    const pulse = this.pulse(this.head.certified.number, withCertificate)
+    if (pulse === undefined) return undefined
+    if (known > size) throw new InputError('known', `the log has ${size} entries, not ${known}`)
+    const entries: KnowledgeJson['entries'] = []
+    for (let index = from; index < Math.min(from + limit, size); index++) {
+      const found = this.head.knowledge.at(index)
+      if (found !== undefined) entries.push({ claim: found.claim, index, path: encodePath(tree.inclusion(index)) })
+    }
+    return { entries, consistency: encodePath(tree.consistency(known)), pulse }
+  }
+
+  /** The first `limit` events from Pulse `from` on. What the transactions of a Pulse did stands before the claims it put on record. */
   events(from: number, limit: number): EventJson[] {
+    const { knowledge } = this.head
     const found: EventJson[] = []
+    let next = knowledge.firstOf(from)
+    const issuedBefore = (pulse: number): void => {
+      for (let entry = knowledge.at(next); entry !== undefined && entry.pulse < pulse && found.length < limit; entry = knowledge.at(++next)) {
+        found.push({ event: { ClaimIssued: { claim: entry.claim, log_index: next } }, pulse: entry.pulse, tx: null })
+      }
+    }
     for (const bytes of this.store.receiptsFrom(from)) {
       const { digest, pulse, events } = decodeReceipt(bytes)
+      issuedBefore(pulse)
       for (const event of events) {
         if (found.length === limit) return found
         found.push({ event: eventJson(event), pulse, tx: digest })
       }
       if (found.length === limit) return found
     }
+    issuedBefore(Infinity)
     return found
   }
 

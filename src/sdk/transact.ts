@@ -1,5 +1,5 @@
 import { messageOf, SionError, type Id, type MicroUsd } from '../codec/index.js'
-import { EMPTY_ACCOUNT, intentSentence, shortNames, type Account, type Action, type Body, type Names } from '../ledger/index.js'
+import { EMPTY_ACCOUNT, intentSentence, needsBothSignatures, shortNames, type Account, type Action, type Body, type Names } from '../ledger/index.js'
 import { isNodeAway, LightClientError, type LightClient, type VerifiedObject, type VerifiedReceipt } from '../light/index.js'
 import type { NodeClient } from './node-client.js'
 import { buildTransaction, parsePurpose, signTransaction, type Signed } from './transfers.js'
@@ -49,7 +49,7 @@ export async function transact(ledger: Ledger, wallet: Wallet, action: Action, o
   const { account, pulse } = await provenAccount(ledger.client, wallet.account, signal)
   const body = buildTransaction(action, { wallet, chain, pulse, ...(validForPulses === undefined ? {} : { validForPulses }) })
   await onIntent?.(intentSentence(body, genesis.parameters, names), body)
-  const signed = await signTransaction(wallet, body, { keysKnown: account.keys !== undefined, dual: account.dual })
+  const signed = await signTransaction(wallet, body, { keysKnown: account.keys !== undefined, dual: account.dual || needsBothSignatures(action) })
   return submitAndWait(ledger, signed, options)
 }
 

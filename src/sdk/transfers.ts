@@ -67,7 +67,7 @@ export function parsePurpose(text: unknown, field: string): string {
 export interface SigningState {
   /** The ledger has recorded the account's keys: they need not travel. */
   readonly keysKnown: boolean
-  /** The account asks for both signatures. */
+  /** The account, or what the action rests on, asks for both signatures. */
   readonly dual: boolean
 }
 

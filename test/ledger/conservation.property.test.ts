@@ -36,11 +36,12 @@ beforeAll(async () => {
   chains = [await chainOf(200), await chainOf(200, 'twin'), await chainOf(63, 'short')]
 })
 
-/** Money in accounts and what open streams still hold. */
+/** Money in accounts and bonds, and what open streams still hold. */
 function moneyIn(state: ReadonlyMap<Id, LedgerObject>): bigint {
   let sum = 0n
   for (const object of state.values()) {
     if (object.kind === 'account') sum += object.balance
+    if (object.kind === 'bond') sum += object.amount
     if (object.kind === 'stream' && !object.closed) sum += object.escrow - BigInt(object.settled) * object.stepValue
   }
   return sum
@@ -66,6 +67,7 @@ const move = fc.record({
   what: fc.oneof(
     { weight: 1, arbitrary: fc.constantFrom<Action['kind'][]>('setDual', 'closeStream') },
     { weight: 4, arbitrary: fc.constantFrom<Action['kind'][]>('transfer', 'openStream', 'topUpStream', 'settleStreams') },
+    { weight: 2, arbitrary: fc.constantFrom<Action['kind'][]>('depositBond', 'withdrawBond', 'issueClaim') },
   ),
   whom: fc.nat(4),
   chain: fc.nat(2),
@@ -86,7 +88,9 @@ interface Play {
   readonly opened: { readonly id: Id; readonly chain: PayerChain }[]
 }
 
-function actionOf({ what, whom, chain: which, streams, amount, pulses, position, offset, jump }: Move, { world, opened }: Play): Action {
+const BOND = 'delivery'
+
+function actionOf({ what, who, whom, chain: which, streams, amount, pulses, position, offset, jump }: Move, { world, opened }: Play): Action {
   const chain = chains[which]!
   const one = opened[(streams[0] ?? 0) % Math.max(1, opened.length)]
   const to = whom < people.length ? people[whom]!.id : whom === 3 ? TREASURY : (one?.id ?? streamIdOf('none'))
@@ -105,6 +109,18 @@ function actionOf({ what, whom, chain: which, streams, amount, pulses, position,
     }
     case 'closeStream':
       return { kind: 'closeStream', stream }
+    case 'depositBond':
+    case 'withdrawBond':
+      return { kind: what, label: BOND, amount }
+    case 'issueClaim':
+      return {
+        kind: 'issueClaim',
+        subject: 'as agreed',
+        schema: 'note/v1',
+        formula: { kind: 'bond', owner: people[who]!.id, label: BOND },
+        detection: 1_000,
+        lastPulse: Math.max(0, world.pulse + pulses),
+      }
     case 'settleStreams':
       return { kind: 'settleStreams', claims: streams.map((at) => claimOn(opened[at % Math.max(2, opened.length)], position, offset, jump)) }
   }
@@ -170,7 +186,7 @@ describe('any sequence of transactions', () => {
       }),
       { numRuns: 120 },
     )
-    const actions: Action['kind'][] = ['transfer', 'openStream', 'topUpStream', 'settleStreams', 'closeStream']
+    const actions: Action['kind'][] = ['transfer', 'openStream', 'topUpStream', 'settleStreams', 'closeStream', 'depositBond', 'withdrawBond', 'issueClaim']
     const outcomes = actions.flatMap((kind) => [`${kind} success`, `${kind} failed`])
     // Each happened and each failed, or the moves test nothing.
     for (const name of [...outcomes, 'setDual success', 'missing_signature']) expect(met.get(name) ?? 0, name).toBeGreaterThan(0)

@@ -4,6 +4,7 @@ import {
   accountOf,
   DEFAULT_PARAMETERS,
   EMPTY_ACCOUNT,
+  knowledgeOf,
   type Action,
   type ExecutionContext,
   type LedgerObject,
@@ -55,3 +56,6 @@ export function moneyIn(objects: ReadonlyMap<Id, LedgerObject>): bigint {
   for (const object of objects.values()) if (object.kind === 'account') sum += object.balance
   return sum
 }
+
+/** What a Pulse without transactions does, on a chain without claims. */
+export const NOTHING_DONE = { receipts: [], knowledge: knowledgeOf({ get: () => undefined }) }

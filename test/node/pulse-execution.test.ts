@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { accountAt, spentNonceId, TREASURY } from '../../src/ledger/index.js'
 import { StateTree } from '../../src/merkle/index.js'
 import { commitmentsOf, executePulse } from '../../src/node/pulse-execution.js'
-import { apply, at, holding, pay, signer, unsigned, viewOf } from './execution-support.js'
+import { apply, at, holding, pay, signer, unsigned, viewOf, NOTHING_DONE } from './execution-support.js'
 
 const alice = signer(1)
 const bob = signer(2)
@@ -63,8 +63,8 @@ describe('executing a Pulse', () => {
   it('deletes what expired, and the root is that of a state which never had it', () => {
     const spent = spentNonceId(alice.id, '0'.repeat(32))
     const kept = holding([[alice.id, 5n]])
-    const without = commitmentsOf(StateTree.empty, { receipts: [], writes: kept }).tree
-    const withIt = commitmentsOf(without, { receipts: [], writes: new Map([[spent, { kind: 'spentNonce', validUntil: 3 }]]) }).tree
+    const without = commitmentsOf(StateTree.empty, { ...NOTHING_DONE, writes: kept }).tree
+    const withIt = commitmentsOf(without, { ...NOTHING_DONE, writes: new Map([[spent, { kind: 'spentNonce', validUntil: 3 }]]) }).tree
     const effects = executePulse(viewOf(kept), { expired: [spent], transactions: [] }, at(4))
     expect(withIt.root).not.toEqual(without.root)
     expect(commitmentsOf(withIt, effects).tree.root).toEqual(without.root)

@@ -10,7 +10,7 @@ import { proposalOf, type Proposal } from '../../src/node/proposal.js'
 import { commitmentsOf, executePulse } from '../../src/node/pulse-execution.js'
 import { Validator } from '../../src/node/validator.js'
 import type { Header } from '../../src/pulse/index.js'
-import { pay, signer, unsigned } from './execution-support.js'
+import { pay, signer, unsigned, NOTHING_DONE } from './execution-support.js'
 
 const alice = signer(1)
 
@@ -112,7 +112,7 @@ describe('a validator', () => {
       if (votes) validator.examine(proposalOf(header, [tx]))
       const tip = tipOf(header, commitments.tree)
       validator.follow(tip)
-      const next = nextHeader(chain, tip, { time: 3_000, round: 2 }, commitmentsOf(tip.tree, { receipts: [], writes: new Map() }))
+      const next = nextHeader(chain, tip, { time: 3_000, round: 2 }, commitmentsOf(tip.tree, { ...NOTHING_DONE, writes: new Map() }))
       expect(validator.examine(proposalOf(next, []))).toBeUndefined()
     }
   })
