@@ -17,6 +17,8 @@ export {
   type Transfer,
   type WithdrawBond,
 } from './actions.js'
+export { compareCosts, costOfCorruption, type CorruptionCost, type Cost } from './corruption.js'
+export { decide, DEFAULT_KAPPA, MAX_KAPPA, type Decision, type Policy, type PricedAtom } from './decision.js'
 export {
   admissible,
   execute,
