@@ -1,6 +1,6 @@
 import { describe, fromBase64, InputError, parseId, quote, type Id } from '../codec/index.js'
 import { decodePath, decodeStateProof, type StateProof } from '../merkle/index.js'
-import type { ReceiptProof } from './rules/index.js'
+import type { KnowledgeEntry, ReceiptProof } from './rules/index.js'
 
 /**
  * The node's JSON (./node-api.ts) taken apart. The node is a stranger: every field is looked at, and what is not of the
@@ -26,6 +26,12 @@ export interface ObjectClaim {
   /** Undefined: the node says that there is no such object. */
   readonly object: Uint8Array | undefined
   readonly proof: StateProof
+  readonly pulse: PulseClaim
+}
+
+export interface KnowledgeClaim {
+  readonly entries: readonly KnowledgeEntry[]
+  readonly consistency: readonly Uint8Array[]
   readonly pulse: PulseClaim
 }
 
@@ -65,6 +71,20 @@ export function readObject(json: unknown): ObjectClaim {
     id: parseId(id, 'id'),
     object: object === null ? undefined : fromBase64(object, 'object'),
     proof: decodeStateProof(proof, 'proof'),
+    pulse: readPulse(pulse, 'pulse'),
+  }
+}
+
+export function readKnowledge(json: unknown): KnowledgeClaim {
+  const { entries, consistency, pulse } = fieldsOf(json, 'answer')
+  if (!Array.isArray(entries)) throw new InputError('entries', `expected an array, not ${describe(entries)}`)
+  return {
+    entries: entries.map((entry: unknown, at): KnowledgeEntry => {
+      const { claim, index, path } = fieldsOf(entry, `entries[${at}]`)
+      const field = `entries[${at}]`
+      return { claim: parseId(claim, `${field}.claim`), index: count(index, `${field}.index`), path: decodePath(path, `${field}.path`) }
+    }),
+    consistency: decodePath(consistency, 'consistency'),
     pulse: readPulse(pulse, 'pulse'),
   }
 }

@@ -1,7 +1,7 @@
 import { InputError, parseId, type Id } from '../codec/index.js'
 import { inlineSignatures, type Signatures } from '../crypto/signatures.js'
 import type { Body, LedgerObject, Receipt } from '../ledger/index.js'
-import { readBody, readGenesis, readObject, readPulse, readReceipt, type PulseClaim } from './answers.js'
+import { readBody, readGenesis, readKnowledge, readObject, readPulse, readReceipt, type PulseClaim } from './answers.js'
 import { ask, askOrUnknown, orAborted } from './ask.js'
 import { LIGHT_CLIENT_ERRORS, LightClientError } from './errors.js'
 import {
@@ -11,10 +11,13 @@ import {
   checkGenesis,
   checkHeader,
   checkHeaderTime,
+  checkKnowledge,
+  checkKnowledgeGrew,
   checkNoRegress,
   checkNumber,
   checkObject,
   checkReceipt,
+  type SeenKnowledge,
   type Trust,
 } from './rules/index.js'
 import type { NodeTransport } from './transport.js'
@@ -47,6 +50,21 @@ export interface VerifiedObject {
   readonly header: VerifiedHeader
 }
 
+/** Claims of the knowledge log, in its order, and the log that they are part of. */
+export interface VerifiedKnowledge {
+  readonly claims: readonly { readonly claim: Id; readonly index: number }[]
+  readonly header: VerifiedHeader
+}
+
+export interface KnowledgeOptions extends FreshnessOptions {
+  /** The place of the first claim. Default 0. */
+  from?: number | undefined
+  /** At most this many claims, 0 to 500. Default 100. */
+  limit?: number | undefined
+  /** The log as it was seen before: it must begin with that. */
+  seen?: SeenKnowledge | undefined
+}
+
 export interface FreshnessOptions {
   maxAgeMs?: number | undefined
   signal?: AbortSignal | undefined
@@ -77,6 +95,8 @@ export interface LightClient {
   receipt(digest: Id, options?: WaitOptions): Promise<VerifiedReceipt | undefined>
   /** The object as of a fresh header, or its absence. */
   object(id: Id, options?: FreshnessOptions): Promise<VerifiedObject>
+  /** Claims of the knowledge log as of a fresh header. */
+  knowledge(options?: KnowledgeOptions): Promise<VerifiedKnowledge>
   /** The body that `digest` is the hash of, as the node publishes it. Whether it was executed the receipt says. */
   body(digest: Id, options?: { signal?: AbortSignal | undefined }): Promise<Body>
 }
@@ -217,6 +237,25 @@ export function createLightClient(options: LightClientOptions): LightClient {
       return { object: checkObject(id, claim.object, claim.proof, header.header), header }
     },
 
+    async knowledge({ from = 0, limit: most = 100, seen, maxAgeMs: maxAge = maxAgeMs, signal } = {}) {
+      whole(from, 'from', 0, Number.MAX_SAFE_INTEGER)
+      whole(most, 'limit', 0, MAX_CLAIMS_SHOWN)
+      limit(maxAge, 'maxAgeMs')
+      if (seen !== undefined) {
+        whole(seen.size, 'seen.size', 0, Number.MAX_SAFE_INTEGER)
+        parseId(seen.root, 'seen.root')
+      }
+      const trust = await begin(signal)
+      const newest = headers.highest
+      const query = [`from=${from}`, `limit=${most}`, `known=${seen?.size ?? 0}`, certificateWanted()].filter((part) => part !== '').join('&')
+      const answer = await ask(transport, `/v1/knowledge?${query}`, readKnowledge, { signal })
+      const header = await orAborted(certified(answer.pulse, trust), signal)
+      checkNewest(header, newest, maxAge)
+      if (seen !== undefined) checkKnowledgeGrew(seen, answer.consistency, header.header)
+      const claims = checkKnowledge(answer.entries, from, most, header.header)
+      return { claims: claims.map((claim, at) => ({ claim, index: from + at })), header }
+    },
+
     async body(digest, { signal } = {}) {
       parseId(digest, 'digest')
       const { chain } = await begin(signal)
@@ -230,6 +269,9 @@ export function createLightClient(options: LightClientOptions): LightClient {
 /** As the node has it. Who wants to wait longer asks again. */
 const MAX_WAIT_SECONDS = 60
 
+/** As the node has it. */
+const MAX_CLAIMS_SHOWN = 500
+
 const PULSE_UNKNOWN = ['unknown_pulse', 'certificate_dropped'] as const
 const TRANSACTION_UNKNOWN = ['unknown_transaction'] as const
 
@@ -237,6 +279,10 @@ const TRANSACTION_UNKNOWN = ['unknown_transaction'] as const
 function sameNumber(claimed: number, asked: number): number {
   if (claimed !== asked) throw new LightClientError('wrong_number', `asked for Pulse ${asked}, the node answered with Pulse ${claimed}`)
   return claimed
+}
+
+function whole(value: number, field: string, least: number, most: number): void {
+  if (!Number.isSafeInteger(value) || value < least || value > most) throw new InputError(field, `expected a whole number from ${least} to ${most}, not ${value}`)
 }
 
 function limit(value: number, field: string): void {

@@ -42,6 +42,12 @@ export const LIGHT_CLIENT_ERRORS = {
   wrong_object: 'an object of another id',
   object_not_proven: 'the proof does not lead from the object, or its absence, to the header’s state root',
   keys_not_of_id: 'an account whose recorded keys do not derive its id',
+  claim_not_of_id: 'a claim whose statement does not hash to its id',
+
+  knowledge_incomplete: 'claims of the knowledge log that are not all that were asked for',
+  claim_wrong_index: 'a claim shown at another place of the knowledge log than was asked for',
+  claim_not_logged: 'the path does not lead from the claim to the header’s knowledge root',
+  knowledge_rewritten: 'the knowledge log is not shown to begin with what it held when it was seen before',
 
   wrong_body: 'a transaction body that does not hash to its digest',
   unknown_transaction: 'the node does not publish the body of that transaction',

@@ -1,8 +1,10 @@
 export {
   createLightClient,
   type FreshnessOptions,
+  type KnowledgeOptions,
   type LightClient,
   type LightClientOptions,
+  type VerifiedKnowledge,
   type VerifiedObject,
   type VerifiedReceipt,
   type WaitOptions,

@@ -1,4 +1,4 @@
-import { formatUsd, InputError, SionError, toBase64, toHex, type Id } from '../codec/index.js'
+import { formatUsd, SionError, toBase64, toHex, type Id } from '../codec/index.js'
 import { accountAt, decodeReceipt, eventJson } from '../ledger/index.js'
 import type { AccountJson, EventJson, KnowledgeJson, ObjectJson, PulseJson, ReceiptJson, StatusJson, TransactionJson } from '../light/node-api.js'
 import { encodePath, encodeStateProof, leafHash, LogTree } from '../merkle/index.js'
@@ -117,13 +117,12 @@ export class Reader {
     const { tree, size } = this.head.knowledge
     const pulse = this.pulse(this.head.certified.number, withCertificate)
     if (pulse === undefined) return undefined
-    if (known > size) throw new InputError('known', `the log has ${size} entries, not ${known}`)
     const entries: KnowledgeJson['entries'] = []
     for (let index = from; index < Math.min(from + limit, size); index++) {
       const found = this.head.knowledge.at(index)
       if (found !== undefined) entries.push({ claim: found.claim, index, path: encodePath(tree.inclusion(index)) })
     }
-    return { entries, consistency: encodePath(tree.consistency(known)), pulse }
+    return { entries, consistency: known > size ? [] : encodePath(tree.consistency(known)), pulse }
   }
 
   /** The first `limit` events from Pulse `from` on. What the transactions of a Pulse did stands before the claims it put on record. */

@@ -1,5 +1,35 @@
 /** Wallets, a node and payments, in any runtime. What needs Node's file system is in ./node.js. */
 export {
+  assessClaim,
+  claimStatus,
+  DEFAULT_CLAIM_PULSES,
+  DEFAULT_SCHEMA,
+  depositBond,
+  issueClaim,
+  issuedClaim,
+  readBond,
+  readClaim,
+  withdrawBond,
+  type Assessment,
+  type BondChange,
+  type ClaimStatus,
+  type NewClaim,
+  type ProvenClaim,
+} from './claims/claims.js'
+export { formulaText, parseAdjudicator, parseFormula } from './claims/formula-text.js'
+export {
+  assessmentJson,
+  bondJson,
+  claimIssuedJson,
+  claimJson,
+  type AssessmentJson,
+  type AtomJson,
+  type BondJson,
+  type ClaimIssuedJson,
+  type ClaimJson,
+  type CostJson,
+} from './claims/json.js'
+export {
   balanceJson,
   outcomeJson,
   paymentJson,
@@ -58,6 +88,7 @@ export {
   buildTransfer,
   DEFAULT_VALIDITY_PULSES,
   parsePurpose,
+  parseText,
   signTransaction,
   type BuildOptions,
   type Signed,

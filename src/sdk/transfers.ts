@@ -54,9 +54,14 @@ export function buildTransfer({ to, amount, purpose = '', ...options }: Transfer
 
 /** What the ledger takes as a purpose. @throws InputError naming `field`. */
 export function parsePurpose(text: unknown, field: string): string {
+  return parseText(text, field, MAX_PURPOSE_BYTES)
+}
+
+/** A text as the ledger takes it: printable, at most `most` bytes of UTF-8. @throws InputError naming `field`. */
+export function parseText(text: unknown, field: string, most: number): string {
   if (typeof text !== 'string') throw new InputError(field, `expected text, not ${describe(text)}`)
   const bytes = new TextEncoder().encode(text).length
-  if (bytes > MAX_PURPOSE_BYTES) throw new InputError(field, `${bytes} bytes; at most ${MAX_PURPOSE_BYTES}`)
+  if (bytes > most) throw new InputError(field, `${bytes} bytes; at most ${most}`)
   if (!isPrintable(text)) {
     throw new InputError(field, `${quote(text)} has a control character or a lone surrogate`)
   }
