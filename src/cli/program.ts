@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { bondCommand } from './bond.js'
+import { claimCommand } from './claim/index.js'
 import { deskCommand } from './desk.js'
 import { devnetCommand } from './devnet.js'
 import { walletCommand } from './wallet.js'
@@ -19,6 +21,8 @@ const families: (() => Command)[] = [
   payCommand,
   receiptCommand,
   streamCommand,
+  claimCommand,
+  bondCommand,
   x402Command,
   facilitatorCommand,
   deskCommand,

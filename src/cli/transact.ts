@@ -1,6 +1,6 @@
 import type { Id } from '../codec/index.js'
 import { receiptSentence, type Action } from '../ledger/index.js'
-import { awaitOutcome, outcomeJson, transact, type Outcome, type Submission, type TransactOptions, type Wallet } from '../sdk/index.js'
+import { awaitOutcome, outcomeJson, transact, type Outcome, type OutcomeJson, type Submission, type TransactOptions, type Wallet } from '../sdk/index.js'
 import { EXIT, ExitError } from './exit.js'
 import { printJson, progress } from './output.js'
 import type { Session } from './session.js'
@@ -11,14 +11,14 @@ export async function signAndPrint(session: Session, wallet: Wallet, action: Act
 }
 
 /**
- * The same for whatever builds a transaction: `act` passes the hooks on. `more` is shown with the outcome in JSON.
+ * The same for whatever builds a transaction: `act` passes the hooks on. With `--json`, `jsonOf` says what is printed.
  * @throws ExitError where it was refused, or its outcome is not known.
  */
 export async function actAndPrint(
   session: Session,
   wallet: Wallet,
   act: (hooks: TransactOptions) => Promise<Outcome>,
-  more: () => Record<string, unknown> = () => ({}),
+  jsonOf: (shown: OutcomeJson, outcome: Outcome) => object = (shown) => shown,
 ): Promise<Outcome> {
   const interruptible = new Interruptible()
   try {
@@ -27,7 +27,7 @@ export async function actAndPrint(
       onIntent: (sentence) => session.say(`${wallet.name ?? session.names(wallet.account)} signs: ${sentence}`),
       onSend: ({ digest }) => interruptible.sent(digest),
     })
-    printOutcome(session, outcome, more())
+    printOutcome(session, outcome, jsonOf)
     return outcome
   } finally {
     interruptible.end()
@@ -53,13 +53,13 @@ export async function waitAndPrint(session: Session, submission: Submission): Pr
   }
 }
 
-function printOutcome(session: Session, outcome: Outcome, more: Record<string, unknown> = {}): void {
+function printOutcome(session: Session, outcome: Outcome, jsonOf: (shown: OutcomeJson, outcome: Outcome) => object = (shown) => shown): void {
   if (outcome.kind === 'settled' || outcome.kind === 'failed') {
     const { receipt } = outcome.receipt
     session.say(`Pulse ${receipt.pulse}: ${receiptSentence(receipt, session.names)}`)
     session.say(`  digest ${receipt.digest}`)
   }
-  if (session.json) printJson({ ...outcomeJson(outcome, session.names), ...more })
+  if (session.json) printJson(jsonOf(outcomeJson(outcome, session.names), outcome))
   switch (outcome.kind) {
     case 'settled':
       return

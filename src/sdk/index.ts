@@ -7,6 +7,7 @@ export {
   depositBond,
   issueClaim,
   issuedClaim,
+  parseKappa,
   readBond,
   readClaim,
   withdrawBond,

@@ -1,4 +1,5 @@
 /** The part of the SDK that keeps files: Node only. */
+export { openKnowledgeMemory, type KnowledgeMemory } from './claims/knowledge-memory.js'
 export { openNameBook, type NameBook } from './name-book.js'
 export { openStreamFiles, type OpenPayerOptions, type StreamFiles } from './streams/stream-files.js'
 export {

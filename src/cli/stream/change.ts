@@ -55,7 +55,7 @@ async function topUp(text: string, amountText: string, options: { pulses?: strin
     session,
     wallet,
     (hooks) => topUpStream(session.ledger, wallet, { stream: id, amount, ...(pulses === undefined ? {} : { pulses }) }, hooks),
-    () => ({ stream: id }),
+    (shown) => ({ ...shown, stream: id }),
   )
   if (outcome.kind === 'settled' && secret !== undefined) await learnTerms(session, files, id)
 }
@@ -81,7 +81,7 @@ async function settle(text: string, positionText: string | undefined, options: {
   const wallet = await walletFor(session, options.wallet, secret)
   const elements = await PayerChain.build(secret, { next: position, onProgress: chainProgress(secret.length) })
   const claim = claimOf(secret.stream, elements, position, stream.settled)
-  await actAndPrint(session, wallet, (hooks) => settleStream(session.ledger, wallet, claim, hooks), () => ({ position, stream: secret.stream }))
+  await actAndPrint(session, wallet, (hooks) => settleStream(session.ledger, wallet, claim, hooks), (shown) => ({ ...shown, position, stream: secret.stream }))
 }
 
 async function close(text: string, options: { wallet?: string }, command: Command): Promise<void> {
@@ -109,6 +109,6 @@ async function close(text: string, options: { wallet?: string }, command: Comman
       `${session.names(stream.payer)} pays stream ${shortId(id)} and can close it after its last Pulse, ${stream.lastPulse}; it is Pulse ${pulse}. ${session.names(stream.payee)} can close it now`,
     )
   }
-  const outcome = await actAndPrint(session, wallet, (hooks) => closeStream(session.ledger, wallet, id, hooks), () => ({ stream: id }))
+  const outcome = await actAndPrint(session, wallet, (hooks) => closeStream(session.ledger, wallet, id, hooks), (shown) => ({ ...shown, stream: id }))
   if (outcome.kind === 'settled' && secret !== undefined) await files.forget(id)
 }

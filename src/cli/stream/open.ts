@@ -62,7 +62,7 @@ async function open(payerName: string, payeeName: string, options: OpenOptions, 
         kept = opened.outcome.kind === 'unknown'
         return opened.outcome
       },
-      () => ({ stream }),
+      (shown) => ({ ...shown, stream }),
     )
     if (outcome.kind === 'settled') session.say(`stream ${stream}`)
   } finally {

@@ -1,4 +1,4 @@
-import { InputError, parseId, SionError, type Id, type MicroUsd } from '../../codec/index.js'
+import { InputError, parseId, quote, SionError, type Id, type MicroUsd } from '../../codec/index.js'
 import {
   atomsOf,
   bondId,
@@ -6,6 +6,7 @@ import {
   decide,
   DUAL_SIGNATURE,
   MAX_CLAIM_PULSES,
+  MAX_KAPPA,
   MAX_LABEL_BYTES,
   MAX_SCHEMA_BYTES,
   MAX_SUBJECT_BYTES,
@@ -57,6 +58,14 @@ export async function issueClaim(ledger: Ledger, wallet: Wallet, claim: NewClaim
   const { header } = await ledger.client.latest(options.signal === undefined ? {} : { signal: options.signal })
   const lastPulse = header.number + pulses
   return transact(ledger, wallet, { kind: 'issueClaim', subject, schema, formula, adjudicator, detection, lastPulse }, options)
+}
+
+/** κ as decimal text such as `2` or `1.5`, in millionths. @throws InputError naming `field`: more than 6 decimals, 0, over 1,000. */
+export function parseKappa(text: string, field: string): bigint {
+  const match = /^(0|[1-9][0-9]{0,3})(?:\.([0-9]{1,6}))?$/.exec(text)
+  const kappa = match === null ? 0n : BigInt(match[1] ?? '0') * 1_000_000n + BigInt((match[2] ?? '').padEnd(6, '0'))
+  if (kappa === 0n || kappa > MAX_KAPPA) throw new InputError(field, `expected a factor above 0 and up to 1000, such as 2 or 1.5, not ${quote(text)}`)
+  return kappa
 }
 
 /** The claim that a transaction put on record, if it did. */
