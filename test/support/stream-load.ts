@@ -75,7 +75,10 @@ export class LoadBuyer {
   refusalsInARow = 0
   /** Steps that were in flight when something happened to whoever had them: all that a fault may cost. */
   readonly atRisk = new Set<number>()
-  /** Requests without an answer, by server: their step. */
+  /**
+   * Steps whose fate may hang on a server: it has a request for it, or had one and said nothing, or 503. Such a server may
+   * have sold the step and be about to take it back; killed before that, it cannot.
+   */
   readonly #outstanding: readonly Set<number>[]
   readonly #endangered = new Set<number>()
   readonly #flying = new Set<number>()
@@ -132,6 +135,7 @@ export class LoadBuyer {
         await this.#buy(position)
       } finally {
         this.#flying.delete(position)
+        for (const outstanding of this.#outstanding) outstanding.delete(position)
         this.#moved()
       }
     }
@@ -199,11 +203,11 @@ export class LoadBuyer {
     outstanding.add(position)
     if (this.#endangered.has(server)) this.atRisk.add(position)
     try {
-      return { ...(await payOnce(this.#client, url, this.target.terms, payload)), sentAfter }
+      const answer = await payOnce(this.#client, url, this.target.terms, payload)
+      if (answer.status !== 503) outstanding.delete(position)
+      return { ...answer, sentAfter }
     } catch {
       return undefined
-    } finally {
-      outstanding.delete(position)
     }
   }
 
