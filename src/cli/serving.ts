@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { InputError, quote, type Id } from '../codec/index.js'
 import type { DeskStore } from '../desk/index.js'
+import { makeFolder } from '../sdk/make-folder.js'
 import type { Logger } from '../x402/logger.js'
 import type { NonceStore } from '../x402/nonce-store.js'
 import { progress } from './output.js'
@@ -64,19 +64,6 @@ export function storePlace(options: StoreOptions, defaultFolder: string): StoreP
     throw new InputError('--data', `${quote(folder, 200)} is no folder that this user may write`)
   }
   return { folder }
-}
-
-/** One level at a time: Node's recursive way never ends where a file system takes no folders, such as /proc. */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return
-  const parent = dirname(resolve(folder))
-  if (parent !== resolve(folder)) makeFolder(parent)
-  try {
-    mkdirSync(folder, { mode: 0o700 })
-  } catch (error) {
-    // Another server that starts at the same moment was first.
-    if (!existsSync(folder)) throw error
-  }
 }
 
 /** Paid quotes, or settled payments, in that place. */

@@ -1,7 +1,8 @@
-import { mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises'
+import { open, readdir, readFile, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { messageOf, SionError, toHex } from '../codec/index.js'
 import { sha256 } from '../crypto/hash.js'
+import { makeFolder } from '../sdk/make-folder.js'
 import { processStamp } from '../sdk/process-stamp.js'
 import type { Attempt, AttemptLog } from './attempts.js'
 
@@ -39,7 +40,7 @@ export function fileAttempts(folder: string, now: () => number = Date.now): Atte
       return undefined
     },
     async save(call, attempt) {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      makeFolder(folder)
       const name = heldName(call, attempt)
       held.add(name)
       await writeDurably(folder, name, JSON.stringify(attempt))

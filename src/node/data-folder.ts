@@ -1,7 +1,8 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { open, type Database, type RootDatabase } from 'lmdb'
 import { messageOf, quote, SionError } from '../codec/index.js'
+import { makeFolder } from '../sdk/make-folder.js'
 import { processStamp } from '../sdk/process-stamp.js'
 
 /** The layout of the tables. A program that knows only older ones must not touch the folder. */
@@ -118,7 +119,7 @@ function openEnvironment(path: string): RootDatabase<Buffer, Uint8Array> {
   try {
     const isNew = !existsSync(join(path, 'data.mdb'))
     if (isNew) {
-      mkdirSync(path, { recursive: true, mode: 0o700 })
+      makeFolder(path)
       // A start that was killed may have left LMDB's lock file, and no more.
       const other = readdirSync(path).filter((name) => name !== 'lock.mdb')
       if (other.length > 0) throw new Error(`it is no data folder, and holds other files (${quote(other[0] ?? '')})`)

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isId, shortId, type Id } from '../codec/index.js'
 import type { Names } from '../ledger/index.js'
+import { makeFolder } from './make-folder.js'
 import { parseWalletName } from './wallet-store.js'
 
 /**
@@ -69,7 +70,7 @@ function isEntry(entry: unknown): entry is [string, Id] {
 async function save(home: string, path: string, byName: ReadonlyMap<string, Id>): Promise<void> {
   const aside = `${path}.${randomBytes(6).toString('hex')}`
   try {
-    await mkdir(home, { recursive: true, mode: 0o700 })
+    makeFolder(home)
     await writeFile(aside, `${JSON.stringify({ version: 1, names: [...byName] })}\n`, { mode: 0o600, flag: 'wx' })
     await rename(aside, path)
   } catch {

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { link, mkdir, open, readdir, rename, unlink, type FileHandle } from 'node:fs/promises'
+import { link, open, readdir, rename, unlink, type FileHandle } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, fromHex, InputError, isId, messageOf, quote, SionError, type Id } from '../codec/index.js'
 import type { Signatures } from '../crypto/signatures.js'
+import { makeFolder } from './make-folder.js'
 import { devnetWallet, isDevnet, walletFromSeed, type Wallet } from './wallet.js'
 
 /**
@@ -122,7 +123,7 @@ async function createSeedFile(folder: string, path: string, name: string, conten
   // fails where a wallet is already there.
   const aside = join(folder, `.${name}.${randomBytes(6).toString('hex')}.new`)
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
   } catch (cause) {
     throw unwritable(name, cause)
   }

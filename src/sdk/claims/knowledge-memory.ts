@@ -1,7 +1,8 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isId, SionError, type Id } from '../../codec/index.js'
 import type { SeenKnowledge } from '../../light/index.js'
+import { makeFolder } from '../make-folder.js'
 import { errorCode, writeDurably } from '../streams/durable-file.js'
 
 /**
@@ -32,7 +33,7 @@ export function openKnowledgeMemory(home: string): KnowledgeMemory {
       return { size: json.size, root: json.root }
     },
     async save(chain, { size, root }) {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      makeFolder(folder)
       await writeDurably(pathOf(chain), `${JSON.stringify({ version: 1, size, root })}\n`)
     },
   }

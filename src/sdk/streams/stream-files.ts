@@ -1,7 +1,8 @@
 import { constants } from 'node:fs'
-import { mkdir, open, readdir, readFile, unlink, writeFile, rename, type FileHandle } from 'node:fs/promises'
+import { open, readdir, readFile, unlink, writeFile, rename, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { InputError, messageOf, quote, shortId, SionError, type Id } from '../../codec/index.js'
+import { makeFolder } from '../make-folder.js'
 import { errorCode, syncFolder, writeDurably } from './durable-file.js'
 import { PayerChain } from './payer-chain.js'
 import { openPositionFile, readPosition } from './position-file.js'
@@ -88,7 +89,7 @@ export function openStreamFiles(home: string): StreamFiles {
 
     async save(secret) {
       try {
-        await mkdir(folder, { recursive: true, mode: 0o700 })
+        makeFolder(folder)
         // The folder may be new, and so its entry above it.
         await syncFolder(home)
         await writeDurably(pathOf(secret.stream), formatSecret(secret))
