@@ -17,7 +17,7 @@ async function show(text: string, _options: object, command: Command): Promise<v
   const json = claimJson(await readClaim(session.ledger.client, id), session.names)
   if (session.json) return printJson(json)
   print(`claim ${json.claim}`)
-  print(`  “${json.subject}” (${json.schema}), by ${session.names(json.issuer)} in Pulse ${json.issued}, number ${json.log_index} of the knowledge log`)
+  print(`  “${json.subject}” (${json.schema}), by ${session.names(json.issuer)} in Pulse ${json.issued}, at place ${json.log_index} of the knowledge log`)
   print(json.status === 'Active' ? `  holds until Pulse ${json.last_pulse}; it is Pulse ${json.pulse}` : `  held until Pulse ${json.last_pulse}; it is Pulse ${json.pulse}`)
   print(`  rests on ${json.formula}; a falsehood is found out in ${json.detection_permille} of 1000 cases`)
   if (json.adjudicator !== null) print(`  judged by ${json.adjudicator}`)
